@@ -1,0 +1,37 @@
+"""What can go wrong, as the person who started the run sees it.
+
+Every error that a person can cause or mend is a `TfmultiError`: the commands
+print its text alone, without a traceback, and exit with its `exit_code`.
+
+    0   done
+    1   the run failed (an exception in the training program)
+    2   bad usage: a flag, a setting, an environment or a file
+"""
+
+from __future__ import annotations
+
+
+class TfmultiError(Exception):
+    """An error with a message for people and an exit code for programs."""
+
+    exit_code = 1
+
+
+class UsageError(TfmultiError):
+    """Something that was asked for cannot be done as asked.
+
+    Args:
+        received: What was given, with its value: "--strategy 'mirored'".
+        allowed: What would have been accepted.
+        remedy: What to do next, as one imperative sentence.
+    """
+
+    exit_code = 2
+
+    def __init__(self, *, received: str, allowed: str, remedy: str):
+        self.received = received
+        self.allowed = allowed
+        self.remedy = remedy
+        super().__init__(
+            f"received {received}; allowed: {allowed}. {remedy}"
+        )
