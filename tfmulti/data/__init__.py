@@ -1,1 +1,70 @@
-"""To be written."""
+"""Input that never starves a GPU: exactly once, and resumable at any step.
+
+    "digits", "images:DIR", ...   spec      what `--data` says (no TensorFlow)
+    (seed, epoch, position)       order     which example is read when, and by
+                                            whom (no TensorFlow)
+    len() and fetch(indices)      source    random access to examples; one
+                                            file for each kind of store
+    Source, order -> Dataset      delivery  batches for one device or for each
+                                            replica of a strategy
+    spec -> train, validation     splits    `load`, what training calls
+
+Everything is reached by a global step: the state of the input is that one
+number. Importing this package loads no TensorFlow; `check` and `parse` never
+do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfmulti.data.delivery import (
+        distributed,
+        global_batches,
+        worker_batches,
+    )
+    from tfmulti.data.order import Order, rows_of_replica, steps_per_epoch
+    from tfmulti.data.source import Source
+    from tfmulti.data.spec import DataSpec, check, parse
+    from tfmulti.data.splits import DataInfo, DataSplits, load
+
+# Public name -> the file that defines it.
+_HOME = {
+    "DataInfo": "splits",
+    "DataSpec": "spec",
+    "DataSplits": "splits",
+    "Order": "order",
+    "Source": "source",
+    "check": "spec",
+    "distributed": "delivery",
+    "global_batches": "delivery",
+    "load": "splits",
+    "parse": "spec",
+    "rows_of_replica": "order",
+    "steps_per_epoch": "order",
+    "worker_batches": "delivery",
+}
+
+__all__ = [
+    "DataInfo",
+    "DataSpec",
+    "DataSplits",
+    "Order",
+    "Source",
+    "check",
+    "distributed",
+    "global_batches",
+    "load",
+    "parse",
+    "rows_of_replica",
+    "steps_per_epoch",
+    "worker_batches",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'tfmulti.data' has no {name!r}")
+    return getattr(importlib.import_module(f"tfmulti.data.{_HOME[name]}"), name)
