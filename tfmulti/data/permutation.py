@@ -1,0 +1,154 @@
+"""A shuffled order that is computed one position at a time.
+
+A shuffle buffer or a list of indices must be filled before it gives the
+right order. A permutation that can be *evaluated* needs neither memory nor
+history: which example comes at position 1 000 000 of epoch 7 is a function of
+(seed, epoch, position), the same on every worker, and the only state of the
+input is a position.
+
+    position --cipher--> value --is it below count?--> example index
+                 ^                   | no
+                 +-------------------+   (cycle walking)
+
+A block cipher is a permutation of all numbers of `bits` bits; applying it
+again until the result is below `count` makes it one of range(count) (Black
+and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). The cipher is
+Simon (eprint.iacr.org/2013/404) with eight rounds and the word size that the
+count asks for: what TensorFlow's op `RandomIndexShuffle` computes, so that
+the graph (`shuffle_op`) and this file give the same order. A test compares
+them; this file needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# The op's own default of four leaves patterns in small sets.
+ROUNDS = 8
+
+Key = tuple[int, int, int]
+
+_MIN_BITS = 16
+_KEY_CONSTANT = 0xFFFFFFFC
+_KEY_SEQUENCE = 0x7369F885192C0EF5
+_MASK_64 = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX_1 = 0xBF58476D1CE4E5B9
+_MIX_2 = 0x94D049BB133111EB
+
+
+def mix(value: int) -> int:
+    """Scatters 64 bits (the finaliser of SplitMix64, Steele et al. 2014)."""
+    value = ((value ^ (value >> 30)) * _MIX_1) & _MASK_64
+    value = ((value ^ (value >> 27)) * _MIX_2) & _MASK_64
+    return value ^ (value >> 31)
+
+
+def key_of(seed: int, epoch: int) -> Key:
+    """Gives the three 32-bit key words of one epoch's order.
+
+    The words are hashed because the cipher keeps only the low `bits` / 2
+    bits of each: for a small set, plain seeds 0 and 256 would be one order.
+    """
+    state = mix(mix((seed + _GOLDEN) & _MASK_64) ^ (epoch & _MASK_64))
+    first, second, third = (
+        mix((state + word * _GOLDEN) & _MASK_64) >> 32 for word in (1, 2, 3)
+    )
+    return first, second, third
+
+
+def walk_limit(count: int) -> int:
+    """Gives the size of the range that the cipher is asked to permute.
+
+    It is `count` but for one case. The op sizes its blocks by
+    ceil(log2(count - 1)), one bit too few when count - 1 is a power of four
+    (65 537, 262 145, ...): it then maps two positions to one example. For
+    those counts the range is one larger and the extra value walked over.
+    """
+    largest = count - 1
+    power_of_two = largest > 0 and largest & (largest - 1) == 0
+    exponent = largest.bit_length() - 1
+    is_faulty = power_of_two and exponent >= _MIN_BITS and exponent % 2 == 0
+    return count + 1 if is_faulty else count
+
+
+def permute(positions: np.ndarray, count: int, key: Key) -> np.ndarray:
+    """Gives the example index at each position.
+
+    Args:
+        positions: int64, each in [0, count).
+        count: How many examples there are.
+        key: From `key_of`.
+
+    Returns:
+        int64 of the same shape; over all positions each index occurs once.
+    """
+    values = np.asarray(positions).astype(np.uint64)
+    if count <= 1:
+        return np.zeros(values.shape, np.int64)
+    bits = _block_bits(walk_limit(count))
+    if bits == _MIN_BITS:
+        return _small_order(count, key)[values.astype(np.int64)]
+    pending = np.ones(values.shape, bool)
+    while pending.any():
+        values[pending] = _simon(values[pending], bits, key)
+        pending = values >= count
+    return values.astype(np.int64)
+
+
+def _small_order(count: int, key: Key) -> np.ndarray:
+    """Walks from every 16-bit value at once.
+
+    A small set may need thousands of steps; following pointers to pointers,
+    sixteen rounds are enough for the longest cycle of 65 536 values.
+    """
+    every = np.arange(1 << _MIN_BITS, dtype=np.uint64)
+    target = _simon(every, _MIN_BITS, key).astype(np.int64)
+    for _ in range(_MIN_BITS):
+        above = target >= count
+        target[above] = target[target[above]]
+    return target
+
+
+def _block_bits(limit: int) -> int:
+    """Gives the even number of bits that hold every value below `limit`."""
+    bits = (limit - 1).bit_length()
+    return max(bits + bits % 2, _MIN_BITS)
+
+
+def _simon(values: np.ndarray, bits: int, key: Key) -> np.ndarray:
+    """Enciphers blocks of `bits` bits: a Feistel network, a key a round."""
+    width = bits // 2
+    left = values >> np.uint64(width)
+    right = values & np.uint64((1 << width) - 1)
+    for round_key in _round_keys(width, key):
+        left, right = right, left ^ _mixed(right, width) ^ round_key
+    # As many swaps as rounds, an even number: the halves are in place.
+    return (left << np.uint64(width)) | right
+
+
+def _mixed(half: np.ndarray, width: int) -> np.ndarray:
+    """The round function: (half <<< 1 & half <<< 8) ^ half <<< 2."""
+    one, eight, two = (_rotate_left(half, n, width) for n in (1, 8, 2))
+    return (one & eight) ^ two
+
+
+def _rotate_left(half: np.ndarray, by: int, width: int) -> np.ndarray:
+    mask = np.uint64((1 << width) - 1)
+    back = np.uint64(width - by)
+    return ((half << np.uint64(by)) | (half >> back)) & mask
+
+
+def _round_keys(width: int, key: Key) -> list[np.uint64]:
+    """Expands three key words to a key for each round."""
+    mask = (1 << width) - 1
+
+    def rotate_right(word: int, by: int) -> int:
+        return ((word >> by) | (word << (width - by))) & mask
+
+    keys = [word & mask for word in key]
+    for i in range(ROUNDS - len(keys)):
+        bit = (_KEY_SEQUENCE & mask) >> i & 1
+        last = rotate_right(keys[-1], 3) ^ rotate_right(keys[-1], 4)
+        keys.append((_KEY_CONSTANT & mask) ^ bit ^ keys[-3] ^ last)
+    return [np.uint64(word) for word in keys]
