@@ -21,6 +21,8 @@ them; this file needs NumPy alone.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 # The op's own default of four leaves patterns in small sets.
@@ -96,6 +98,7 @@ def permute(positions: np.ndarray, count: int, key: Key) -> np.ndarray:
     return values.astype(np.int64)
 
 
+@lru_cache(maxsize=8)  # A pure function's memo: steps share an epoch's key.
 def _small_order(count: int, key: Key) -> np.ndarray:
     """Walks from every 16-bit value at once.
 
@@ -107,6 +110,7 @@ def _small_order(count: int, key: Key) -> np.ndarray:
     for _ in range(_MIN_BITS):
         above = target >= count
         target[above] = target[target[above]]
+    target.setflags(write=False)
     return target
 
 
