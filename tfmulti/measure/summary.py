@@ -11,8 +11,16 @@ from tfmulti.measure.records import EpochRecord, RunSummary
 from tfmulti.units import count_text, duration_text
 
 # Metrics that are shares of one are shown in percent.
-SHARES = ("accuracy", "val_accuracy", "share_sure", "top5_accuracy",
-          "val_top5_accuracy")  # fmt: skip
+SHARES = frozenset(
+    {
+        "accuracy",
+        "val_accuracy",
+        "top5_accuracy",
+        "val_top5_accuracy",
+        "judge_accuracy",
+        "share_sure",
+    }
+)
 
 
 def metric_text(name: str, value: float) -> str:
