@@ -1,0 +1,125 @@
+"""Builds a model from what its data looks like, without taking any data.
+
+Under a strategy every variable must exist before the first step. Stock Keras
+takes a batch from the data for that, averages it over the replicas (which
+fails for uneven batches, strings and several hosts) and loses it when the
+data is a generator (https://github.com/keras-team/keras/issues/20585). The
+shapes and dtypes of the dataset's elements are all that is needed.
+
+A model with a `train_step` of its own is traced once through that very
+function in a scratch graph, with optimizers that note which variables they
+are given instead of updating them: so models without `call` and optimizers
+that are built lazily get what they would create on one device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src import backend, tree
+
+from tfmulti.keras3 import state as state_lib
+
+_NOTED: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar(
+    "tfmulti_noted_optimizers", default=None
+)
+
+
+def build(model: keras.Model, data: Any) -> None:
+    """Creates every variable that the model's steps will need.
+
+    Args:
+        model: A compiled model, created in its strategy's scope.
+        data: The specs (or tensors) of one element: x, (x, y) or
+            (x, y, sample_weight), nested as the model takes them.
+    """
+    if overrides(model, "train_step"):
+        if model.compiled and not _all_built(model):
+            _build_by_trial(model, data)
+    if not _callable_model(model):
+        return
+    with model.distribute_strategy.scope():
+        model._symbolic_build(data_batch=_symbolic(data))
+
+
+def overrides(model: keras.Model, method: str) -> bool:
+    """Whether a person's class replaces a method of Keras's trainer."""
+    return not getattr(type(model), method).__module__.startswith("keras.")
+
+
+def _callable_model(model: keras.Model) -> bool:
+    if type(model).call is keras.Layer.call or not hasattr(model, "call"):
+        return False
+    return not (overrides(model, "train_step") and not model.built)
+
+
+def _all_built(model: keras.Model) -> bool:
+    layers = [m for m in model._flatten_layers() if m is not model]
+    optimizers = state_lib.optimizers_of(model)
+    return (
+        bool(layers)
+        and all(layer.built for layer in layers)
+        and all(optimizer.built for optimizer in optimizers)
+    )
+
+
+def _build_by_trial(model: keras.Model, data: Any) -> None:
+    strategy = model.distribute_strategy
+    with strategy.scope(), _optimizers_note() as noted:
+        backend.compute_output_spec(_step_of(model), _symbolic(data))
+    with strategy.scope():
+        for optimizer, variables in noted:
+            if not optimizer.built:
+                optimizer.build(variables)
+
+
+def _step_of(model: keras.Model) -> Callable[[Any], Any]:
+    def step(data: Any) -> Any:
+        model.train_step(data)
+        return tf.zeros(())
+
+    return step
+
+
+@contextlib.contextmanager
+def _optimizers_note() -> Iterator[list[Any]]:
+    noted: list[Any] = []
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
+
+
+def noting_apply(original: Callable[..., None]) -> Callable[..., None]:
+    """Wraps an optimizer's `apply`: notes its variables in a trial."""
+
+    def apply(self: Any, grads: Any, trainable_variables: Any = None) -> None:
+        noted = _NOTED.get()
+        if noted is None:
+            return original(self, grads, trainable_variables)
+        noted.append((self, list(trainable_variables or ())))
+        return None
+
+    return apply
+
+
+def _symbolic(data: Any) -> Any:
+    def one(value: Any) -> Any:
+        if value is None or isinstance(
+            value, (tf.OptionalSpec, tf.experimental.Optional)
+        ):
+            return None
+        return backend.KerasTensor(
+            tuple(value.shape),
+            backend.standardize_dtype(value.dtype),
+            sparse=isinstance(value, (tf.SparseTensorSpec, tf.SparseTensor)),
+            ragged=isinstance(value, (tf.RaggedTensorSpec, tf.RaggedTensor)),
+        )
+
+    return tree.map_structure(one, data)

@@ -1,0 +1,340 @@
+"""The step engine: runs a model's steps on all replicas of its strategy.
+
+    fit ─► train_function(iterator)
+             │ one tf.function call: one or many steps
+             ▼
+           for each global batch:  strategy.run(replica_step, parts)
+             │                       each replica: model.train_step(its part)
+             ▼                       inside `step.running(...)`
+           logs: nothing is exchanged for them unless somebody reads them
+
+It stands where Keras's `_make_function` stands and keeps Keras's outer loops
+(`fit`, `evaluate`, `predict`). Three rules keep it right:
+
+* There is no tf.function between the outermost one and `strategy.run`: the
+  keys of collectives are lost in an inner function that stands in a `cond`
+  (fault "steps_per_execution").
+* A step runs only for a batch that is there: the number of batches is counted
+  on the host where it is known; otherwise the data ends in marked elements.
+* Whether logs are read at batch ends is decided once a `fit`, alike on all
+  workers, since reading them is a collective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src import tree
+
+from tfmulti.keras3 import batches as batches_lib
+from tfmulti.keras3 import metrics as metrics_lib
+from tfmulti.keras3 import randomness, reduction
+from tfmulti.keras3 import state as state_lib
+from tfmulti.keras3 import step as step_lib
+from tfmulti.keras3.build import overrides
+
+
+class UnreadLogs(dict):
+    """Logs of a step that nobody has read: empty, until they are asked for.
+
+    Args:
+        names: The keys that the step's logs have.
+        read: Computes them, over all replicas.
+    """
+
+    def __init__(
+        self, names: Sequence[str], read: Callable[[], dict[str, Any]]
+    ):
+        super().__init__()
+        self.names = tuple(names)
+        self.read = read
+
+
+class StepFunction:
+    """One of a model's step methods, run over batches on all replicas.
+
+    Args:
+        model: The model, created in its strategy's scope.
+        method: Name of the method: "train_step" or "test_step".
+    """
+
+    def __init__(self, model: keras.Model, method: str):
+        self._model = model
+        self._method = method
+        self._strategy = model.distribute_strategy
+        self._structure: Any = None
+        self._logs: list[tuple[Any, ...]] = []
+        self._metrics: list[keras.Metric] = []
+        self.read_logs = True
+        self._execute = self._graph(self._execution)
+        self._execute_batch = self._graph(self._one_batch)
+        self._finish = self._graph(self._global_logs)
+
+    def _graph(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if self._model.run_eagerly:
+            return function
+        return tf.function(function, reduce_retracing=True, autograph=False)
+
+    def __call__(self, iterator: Any) -> dict[str, Any]:
+        """Runs the next execution; raises StopIteration where data ends."""
+        if not isinstance(iterator, batches_lib.BatchIterator):
+            parts = cut(self._strategy, next(iter(iterator)))
+            return self._finish(self._execute_batch(parts))
+        raw = self._next_execution(iterator)
+        if self.read_logs or not isinstance(self._structure, dict):
+            return self._finish(raw)
+        return UnreadLogs(list(self._structure), lambda: self._finish(raw))
+
+    def _next_execution(self, iterator: batches_lib.BatchIterator) -> Any:
+        count = iterator.take(self._model.steps_per_execution)
+        endless = iterator.remaining is None
+        ran, raw = self._execute(
+            iterator.distributed,
+            count if count == 1 else tf.constant(count),
+            endless=endless,
+            foreign=iterator.foreign,
+        )
+        if endless and int(ran) < count:
+            iterator.ended = True
+            if not int(ran):
+                raise StopIteration
+        return raw
+
+    # One execution: one or many steps.
+
+    def _execution(
+        self, iterator: Any, count: Any, *, endless: bool, foreign: bool
+    ) -> tuple[Any, Any]:
+        """Runs up to `count` steps; gives how many ran and the last's logs."""
+
+        def one() -> Any:
+            return self._one_batch(next(iterator))
+
+        def if_more(raw: Any) -> tuple[Any, Any]:
+            more, element = _following(iterator, foreign)
+            if tf.executing_eagerly():
+                more = bool(more)
+                return more, self._one_batch(element()) if more else raw
+            return more, tf.cond(
+                more, lambda: self._one_batch(element()), lambda: raw
+            )
+
+        if not endless and isinstance(count, int):
+            return count, one()
+        step = if_more if endless else (lambda raw: (True, one()))
+        if tf.executing_eagerly():
+            return _eager_loop(step, int(count))
+        return _graph_loop(step, count, self._zeros(iterator, foreign))
+
+    def _zeros(self, iterator: Any, foreign: bool) -> Any:
+        """Gives raw logs of zeros, for loops want their structure first.
+
+        Keras's own steps have no raw logs. A person's step is traced once
+        more to see what it returns.
+        """
+        if not overrides(self._model, self._method):
+            return []
+        trial = tf.function(self._one_batch, autograph=False)
+        spec = iterator.element_spec
+        raw = trial.get_concrete_function(spec).structured_outputs
+        return tf.nest.map_structure(
+            lambda t: tf.zeros([d or 0 for d in t.shape], t.dtype),
+            raw,
+            expand_composites=True,
+        )
+
+    def _one_batch(self, element: Any) -> Any:
+        if not (isinstance(element, dict) and batches_lib.DATA in element):
+            element = {batches_lib.DATA: element}
+        metrics = metrics_lib.leaf_metrics(self._model.metrics)
+        keras_state = randomness.capture_state()
+
+        def replica(element: Any) -> list[tf.Tensor]:
+            with randomness.shared_state(keras_state):
+                return self._replica_step(element)
+
+        with metrics_lib.results_noted(metrics):
+            return self._strategy.run(replica, args=(element,))
+
+    # One replica.
+
+    def _replica_step(self, element: dict[str, Any]) -> list[tf.Tensor]:
+        step = self._new_step(element)
+        data = tree.map_structure(_none_for_optional, element["data"])
+        with step_lib.running(step):
+            if step.rows is None:
+                logs = self._call(data)
+            else:
+                logs = self._call_guarded(step.rows, data)
+            return self._note_logs(step, logs)
+
+    def _call(self, data: Any) -> Any:
+        return getattr(self._model, self._method)(data)
+
+    def _call_guarded(self, rows: tf.Tensor, data: Any) -> Any:
+        """Runs the step; a replica without rows puts its state back."""
+        variables = state_lib.local_state(self._model)
+        before = [tf.identity(v.value) for v in variables]
+        logs = self._call(data)
+
+        def put_back() -> None:
+            with step_lib.local_updates(parts=False):
+                for variable, value in zip(variables, before, strict=True):
+                    variable.assign(value)
+
+        with tf.control_dependencies(_tensors(logs)):
+            tf.cond(rows > 0, lambda: None, put_back)
+        return logs
+
+    def _new_step(self, element: dict[str, Any]) -> step_lib.Step:
+        replicas = self._strategy.num_replicas_in_sync
+        rows = element.get(batches_lib.ROWS)
+        if rows is None:
+            share = self._share_of_bare(element["data"])
+        else:
+            total = tf.cast(element[batches_lib.TOTAL], tf.float32)
+            share = tf.cast(rows, tf.float32) / total
+        if replicas == 1:
+            share, rows = 1.0, None
+        return step_lib.Step(
+            share=share,
+            rows=rows,
+            defer_gradients=self._defers_gradients(),
+        )
+
+    def _share_of_bare(self, data: Any) -> float | tf.Tensor:
+        """Gives the share of a part that came without row counts."""
+        sizes = {t.shape[0] for t in _tensors(data) if t.shape.rank}
+        replicas = self._strategy.num_replicas_in_sync
+        if replicas == 1 or None not in sizes:
+            return 1.0 / replicas
+        rows = tf.cast(batches_lib.rows_of(data), tf.float32)
+        (total,) = reduction.sum_over_replicas([rows])
+        return tf.math.divide_no_nan(rows, total)
+
+    def _defers_gradients(self) -> bool:
+        optimizer = getattr(self._model, "optimizer", None)
+        return (
+            not overrides(self._model, "train_step")
+            and not hasattr(optimizer, "inner_optimizer")
+            and bool(getattr(optimizer, "gradient_accumulation_steps", None))
+        )
+
+    # Logs.
+
+    def _note_logs(self, step: step_lib.Step, logs: Any) -> list[tf.Tensor]:
+        """Remembers where each log comes from; gives those of no metric."""
+        self._structure = logs
+        self._logs, raw = [], []
+        for leaf in tree.flatten(logs):
+            noted = step.results.get(id(leaf))
+            if noted is not None:
+                self._logs.append(("metric", noted[1], noted[2]))
+                continue
+            leaf = tf.convert_to_tensor(leaf)
+            if leaf.dtype.is_floating:
+                leaf = leaf * tf.cast(step.share, leaf.dtype)
+                self._logs.append(("mean", len(raw), None))
+            else:
+                self._logs.append(("first", len(raw), None))
+            raw.append(leaf)
+        return raw
+
+    def _global_logs(self, raw: Any) -> Any:
+        def replica(raw: list[tf.Tensor]) -> Any:
+            metrics = {
+                id(m): m for kind, m, _ in self._logs if kind == "metric"
+            }
+            means = [raw[i] for kind, i, _ in self._logs if kind == "mean"]
+            results, means = metrics_lib.global_values(
+                list(metrics.values()), means
+            )
+            return self._assemble(
+                dict(zip(metrics, results, strict=True)), list(means), raw
+            )
+
+        values = self._strategy.run(replica, args=(raw,))
+        return tree.map_structure(self._local, values)
+
+    def _assemble(
+        self, results: dict[int, Any], means: list[Any], raw: list[Any]
+    ) -> Any:
+        flat = []
+        for kind, source, path in self._logs:
+            if kind == "metric":
+                value = results[id(source)]
+                flat.append(value if path is None else value[path])
+            else:
+                flat.append(means.pop(0) if kind == "mean" else raw[source])
+        return tree.pack_sequence_as(self._structure, flat)
+
+    def _local(self, value: Any) -> Any:
+        return self._strategy.experimental_local_results(value)[0]
+
+
+def _following(iterator: Any, foreign: bool) -> tuple[Any, Any]:
+    """Gives whether there is a next element, and a function that gives it."""
+    if foreign:
+        optional = iterator.get_next_as_optional()
+        return optional.has_value(), optional.get_value
+    element = next(iterator)
+    more = batches_lib.first_of(element[batches_lib.MORE])
+    return more, lambda: element
+
+
+def _eager_loop(step: Callable[[Any], Any], count: int) -> tuple[int, Any]:
+    raw: Any = []
+    for ran in range(count):
+        more, raw = step(raw)
+        if not more:
+            return ran, raw
+    return count, raw
+
+
+def _graph_loop(
+    step: Callable[[Any], Any], count: Any, zeros: Any
+) -> tuple[tf.Tensor, Any]:
+    flat = tf.nest.flatten(zeros, expand_composites=True)
+
+    def pack(values: Sequence[Any]) -> Any:
+        return tf.nest.pack_sequence_as(zeros, values, expand_composites=True)
+
+    def body(ran: Any, more: Any, values: Any) -> Any:
+        more, raw = step(pack(values))
+        values = tf.nest.flatten(raw, expand_composites=True)
+        return ran + tf.cast(more, tf.int32), more, tuple(values)
+
+    unknown = tuple(
+        tf.TensorShape([None] * t.shape.rank) for t in flat
+    )
+    ran, _, values = tf.while_loop(
+        lambda ran, more, _: tf.logical_and(ran < count, more),
+        body,
+        (tf.constant(0), tf.constant(True), tuple(flat)),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([]), unknown),
+    )
+    return ran, pack(values)
+
+
+def cut(strategy: tf.distribute.Strategy, batch: Any) -> Any:
+    """Cuts a batch that is at hand into the local replicas' parts."""
+    batch = tree.map_structure(
+        lambda v: v if v is None else tf.convert_to_tensor(v), batch
+    )
+    replicas = strategy.num_replicas_in_sync
+    return strategy.experimental_distribute_values_from_function(
+        lambda context: batches_lib.part_of(
+            batch, context.replica_id_in_sync_group, replicas
+        )
+    )
+
+
+def _none_for_optional(value: Any) -> Any:
+    return None if isinstance(value, tf.experimental.Optional) else value
+
+
+def _tensors(data: Any) -> list[tf.Tensor]:
+    return [t for t in tree.flatten(data) if isinstance(t, tf.Tensor)]

@@ -1,0 +1,20 @@
+"""All fixes, in the order in which they are applied. One file, one fault."""
+
+from __future__ import annotations
+
+from tfmulti.keras3.fixes import (
+    engine,
+    gradients,
+    losses,
+    optimizers,
+    randomness,
+)
+from tfmulti.keras3.patching import Fix
+
+FIXES: tuple[Fix, ...] = (
+    losses.FIX,
+    gradients.FIX,
+    optimizers.FIX,
+    randomness.FIX,
+    engine.FIX,
+)

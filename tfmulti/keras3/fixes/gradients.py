@@ -1,0 +1,25 @@
+"""Fault: a `train_step` sees its replica's gradient, not the batch's.
+
+Whatever it does with it before the optimizer (clipping, noise, logging)
+differs from one device.
+"""
+
+from __future__ import annotations
+
+from tfmulti.keras3 import gradients
+from tfmulti.keras3.patching import Fix, Patch
+
+FIX = Fix(
+    name="gradients",
+    fault="tape.gradient in a train_step gives one replica's part only",
+    upstream="",
+    versions="tensorflow 2.21",
+    patches=(
+        Patch(
+            target="tensorflow.python.eager.backprop:GradientTape",
+            attribute="gradient",
+            wrap=gradients.global_gradient,
+            digest="",
+        ),
+    ),
+)
