@@ -1,0 +1,65 @@
+"""The console script `tfmulti`: one word for each command.
+
+`tfmulti run ...` is `python -m tfmulti.run ...`, and so for the others. A
+command is a module of this package with a function `main(argv) -> exit code`,
+loaded only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+
+from tfmulti.version import VERSION
+
+COMMANDS: Mapping[str, str] = {
+    "run": "train an experiment, or run your own script, on many devices",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command that the first word names.
+
+    Args:
+        argv: The words after the program's name; None: this process's.
+
+    Returns:
+        The exit code.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("--help", "-h", "help"):
+        print(_help(), end="")
+        return 0
+    if words[0] == "--version":
+        print(f"tfmulti {VERSION}")
+        return 0
+    if words[0] not in COMMANDS:
+        print(
+            f"tfmulti: received the command {words[0]!r}; allowed: "
+            f"{', '.join(COMMANDS)}. See tfmulti --help.",
+            file=sys.stderr,
+        )
+        return 2
+    command = importlib.import_module(f"tfmulti.{words[0]}")
+    return command.main(words[1:])
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Trains Keras models on many GPUs with the result of one.",
+            "",
+            "  tfmulti COMMAND [FLAGS]     tfmulti COMMAND --help",
+            "",
+            "Commands:",
+            *lines,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
