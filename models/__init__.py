@@ -16,5 +16,5 @@ in any Keras program. Classifiers and language models give float32 logits,
 whatever the dtype policy; the GANs carry their own `train_step`.
 
 Reading order: checks, costs, convnet, resnet; transformer, vit,
-transformer_lm; gan, dcgan, wgan_gp.
+transformer_lm; gan_networks, gan, dcgan, wgan_gp.
 """

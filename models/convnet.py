@@ -1,6 +1,6 @@
 """A small convolutional classifier, for images of 8x8 pixels and up.
 
-    image -> [conv, norm, relu] x depth, pool -> ... -> dense -> dropout -> logits
+    image -> [conv, norm, relu] x depth, pool -> ... -> dense -> logits
              `------------ one stage -----------'
 
 It is the default experiment's model: small enough for two CPU cores, and with
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import keras
 from keras import layers
-
 from tfmulti_models import checks, costs
 
 

@@ -25,7 +25,6 @@ from typing import Any
 
 import keras
 from keras import layers
-
 from tfmulti_models import checks, costs
 
 # Blocks of each stage; from depth 50 on the blocks are bottlenecks.

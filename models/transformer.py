@@ -26,7 +26,6 @@ from typing import Any
 import keras
 import numpy as np
 from keras import layers, ops
-
 from tfmulti_models import costs
 
 PACKAGE = "tfmulti_models"
@@ -66,7 +65,7 @@ class SelfAttention(layers.Layer):
         self.output_stddev = output_stddev
         self.drop = layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: tuple[Any, ...]) -> None:
         """Creates the projections: one for q, k and v, one for the output."""
         width = input_shape[-1]
         self.qkv = layers.Dense(
@@ -106,8 +105,8 @@ class SelfAttention(layers.Layer):
         return self.project(ops.reshape(mixed, (-1, tokens, width)))
 
     def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
+        self, input_shape: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         """The shape stays as it is."""
         return input_shape
 
@@ -165,7 +164,7 @@ class Block(layers.Layer):
         self.approximate_gelu = approximate_gelu
         self.branches = branches
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: tuple[Any, ...]) -> None:
         """Creates both branches."""
         dtype = self.dtype_policy
         stddev = INITIAL_STDDEV / math.sqrt(self.branches)
@@ -215,8 +214,8 @@ class Block(layers.Layer):
         return x + self.drop(self.narrow(hidden), training=training)
 
     def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
+        self, input_shape: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         """The shape stays as it is."""
         return input_shape
 
@@ -244,7 +243,7 @@ class Positions(layers.Layer):
         super().__init__(**kwargs)
         self.length = length
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: tuple[Any, ...]) -> None:
         """Creates the table [length, width]."""
         self.table = self.add_weight(
             shape=(self.length, input_shape[-1]),
@@ -257,8 +256,8 @@ class Positions(layers.Layer):
         return x + self.table[: ops.shape(x)[1]]
 
     def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
+        self, input_shape: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         """The shape stays as it is."""
         return input_shape
 

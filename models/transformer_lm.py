@@ -1,6 +1,6 @@
 """A decoder-only transformer language model of GPT-2's shape, in any size.
 
-    tokens -> embedding + position -> dropout -> block x layers -> norm -> logits
+    tokens -> embedding + position -> block x layers -> norm -> logits
 
 The position of the norms, the tanh gelu, the learnt positions, the smaller
 start of the residual branches and the tied output are GPT-2's (Radford et
@@ -21,7 +21,6 @@ from typing import Any
 import keras
 import numpy as np
 from keras import layers
-
 from tfmulti_models import checks, costs, transformer
 
 # name: (layers, width, heads)

@@ -18,7 +18,6 @@ from typing import Any
 
 import keras
 from keras import layers, ops
-
 from tfmulti_models import checks, costs, transformer
 
 # size: (depth, width, heads); arxiv.org/abs/2010.11929, table 1, and
@@ -105,7 +104,7 @@ class Config:
 class ClassToken(layers.Layer):
     """Puts one learnt token before the tokens [batch, tokens, width]."""
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: tuple[Any, ...]) -> None:
         """Creates the token [1, 1, width]."""
         self.token = self.add_weight(
             shape=(1, 1, input_shape[-1]), initializer="zeros", name="token"
@@ -118,8 +117,8 @@ class ClassToken(layers.Layer):
         return ops.concatenate([token, x], axis=1)
 
     def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
+        self, input_shape: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         """One token more."""
         batch, tokens, width = input_shape
         return batch, None if tokens is None else tokens + 1, width
