@@ -4,15 +4,15 @@ Every replica computes a gradient; an all-reduce gives each of them the sum.
 Which way the bytes take is chosen here:
 
     all_reduce           mirrored  multiworker  what it does
-    auto                 yes       yes   TensorFlow's collectives: NCCL between
-                                         GPUs, its own ring between CPUs
+    auto                 yes       yes   NCCL between GPUs; without GPUs one
+                                         device inside a process, TensorFlow's
+                                         ring between processes
     nccl                 yes       yes   NCCL or nothing
     ring                 -         yes   TensorFlow's ring over gRPC
     hierarchical_copy    yes       -     copies along a tree of GPU pairs
     one_device           yes       -     adds on one device and copies back
 
-`auto` for mirrored replicas on CPUs stays TensorFlow's collective ring; the
-figures behind that are in tfmulti/strategy/reduction.py.
+The figures behind `auto` on CPUs are in tfmulti/strategy/reduction.py.
 """
 
 from __future__ import annotations
