@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -71,7 +72,7 @@ def run_experiment(place: Place) -> None:
     factory = load_factory(experiment.model)
     splits = load_splits(experiment, factory, job.data_dir)
     feed = make_feed(experiment, splits, strategy, validate=task.validates)
-    config = make_config(factory, experiment, facts(splits))
+    config = make_config(factory, experiment, facts(experiment, splits))
     if place.chief:
         open_run_dir(job.run_dir, {"job": job.to_json()})
     with strategy.scope():
@@ -94,14 +95,21 @@ def run_experiment(place: Place) -> None:
     wait_for_all(strategy)
 
 
-def facts(splits: DataSplits) -> dict[str, object]:
-    """Gives what the data say of themselves, named as models name it."""
+def facts(experiment: Experiment, splits: DataSplits) -> dict[str, object]:
+    """Gives what the data say of themselves, named as models name it.
+
+    A GAN need not know of classes; it is told of them if it asks.
+    """
     info = splits.info
-    return {
+    found = {
         "image_shape": info.image_shape,
         "num_classes": info.num_classes,
         "vocabulary_size": info.vocabulary_size,
     }
+    asks = "num_classes" in experiment.model_config
+    if experiment.task == "gan" and not asks:
+        del found["num_classes"]
+    return found
 
 
 def wait_for_all(strategy: tf.distribute.Strategy) -> None:
@@ -128,7 +136,7 @@ def _fit(
         examples=feed.examples,
         epochs=experiment.epochs,
         terms=task.terms,
-        path=f"{place.job.run_dir}/{METRICS}" if place.chief else None,
+        path=Path(place.job.run_dir, METRICS) if place.chief else None,
         show=(lambda line: print(line, flush=True)) if lines else None,
     )
     model.fit(
@@ -139,5 +147,6 @@ def _fit(
         validation_steps=feed.validation_steps,
         callbacks=[recorder],
         verbose=1 if bar else 0,
+        shuffle=False,  # the feed has its order
     )
     return recorder

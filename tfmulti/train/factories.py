@@ -1,9 +1,9 @@
 """From an experiment's model name to a model's configuration.
 
-    Experiment.model   "convnet" --entry point--> the module tfmulti_models.convnet
-    .model_config      {"filters": (16, 32)}  \\
-    the data's facts   image_shape (8, 8, 1)   > module.Config(...)
-                       num_classes 10         /
+    Experiment.model         "convnet" --entry point--> tfmulti_models.convnet
+    Experiment.model_config  {"filters": (16, 32)}  --+
+    facts of the data        image_shape (8, 8, 1)  --+--> its Config(...)
+                             num_classes 10         --+
 
 Facts of the data fill the fields of the same name that the experiment leaves
 open, so that one experiment trains on other data without being rewritten.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
@@ -80,7 +81,7 @@ class Gan:
 def _judge(splits: DataSplits) -> Judge:
     count = min(len(splits.train), JUDGE_EXAMPLES)
     chosen = np.random.default_rng(SEED).permutation(len(splits.train))
-    images, labels = splits.train.fetch(chosen[:count])
+    images, labels = splits.train.fetch(tf.constant(chosen[:count]))
     return Judge(
         np.asarray(images),
         np.asarray(labels),

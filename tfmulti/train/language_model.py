@@ -17,6 +17,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
@@ -71,7 +72,7 @@ class LanguageModel:
         if self._unit != "bits_per_byte":
             return Shown()
         source = splits.validation or splits.train
-        tokens = np.asarray(source.fetch(np.array([0]))[0])[0]
+        tokens = np.asarray(source.fetch(tf.constant([0], tf.int64))[0])[0]
         prompt = tokens[: max(1, len(tokens) // PROMPT_SHARE)]
         written = continue_text(model, prompt, context=len(tokens))
         text = (

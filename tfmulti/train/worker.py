@@ -16,3 +16,53 @@ exception, with its traceback; a script's own.
 """
 
 from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+
+from tfmulti.cluster import Cluster, resolve
+from tfmulti.errors import TfmultiError
+from tfmulti.launch.job import JOB_VARIABLE, Job
+from tfmulti.train.quiet import quiet_import, quiet_loggers
+
+
+def main(env: Mapping[str, str]) -> int:
+    """Runs this worker's job.
+
+    Args:
+        env: The process's environment.
+
+    Returns:
+        The exit code.
+    """
+    start_s = time.monotonic()
+    try:
+        job = Job.from_environment(env)
+        cluster = resolve(env) if job.strategy == "multiworker" else None
+        return _run(job, cluster, env, start_s)
+    except TfmultiError as error:
+        print(f"tfmulti: {error}", file=sys.stderr)
+        return error.exit_code
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+def _run(
+    job: Job, cluster: Cluster | None, env: Mapping[str, str], start_s: float
+) -> int:
+    quiet_loggers(env)
+    with quiet_import(env):
+        # Here and not above: only now may TensorFlow write what it likes.
+        from tfmulti.train import session
+    return session.run(job, cluster, start_s)
+
+
+if __name__ == "__main__":
+    # A script that the job runs may start jobs of its own.
+    environment = dict(os.environ)
+    os.environ.pop(JOB_VARIABLE, None)
+    sys.exit(main(environment))
