@@ -7,7 +7,7 @@ import pytest
 
 from tfmulti.data.permutation import key_of, permute
 
-# 4**8 + 1 and 4**9 + 1 are the counts that the op alone gets wrong.
+# 4**8 + 1 and 4**9 + 1 are among the counts that the op gets wrong.
 COUNTS = (1, 2, 3, 7, 64, 1000, 65_536, 65_537, 65_538, 100_003, 262_145)
 
 
