@@ -56,6 +56,8 @@ def _find(name: str, path: Sequence[str]) -> ModuleSpec | None:
     spec = None
     searched: Sequence[str] | None = path
     parts = name.split(".")
+    if not all(parts):
+        return None
     for depth in range(1, len(parts) + 1):
         if searched is None:
             return None
