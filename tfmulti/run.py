@@ -181,6 +181,7 @@ def _request(
     if script is None:
         experiment = _experiment(values)
         name = experiment.name
+        _check_folder(values["data_dir"])
         data.check(experiment.data, values["data_dir"])
     else:
         _refuse_experiment_flags(values)
@@ -211,6 +212,15 @@ def _experiment(values: Mapping[str, Any]) -> config.Experiment:
     name = values["experiment"] or config.DEFAULT_EXPERIMENT
     changes = {field: values[field] for field in _EXPERIMENT_FIELDS}
     return config.load_experiment(name).replace(**changes)
+
+
+def _check_folder(data_dir: str | None) -> None:
+    if data_dir is not None and not os.path.isdir(data_dir):
+        raise UsageError(
+            received=f"--data_dir={data_dir}, which is not a folder",
+            allowed="a folder that exists",
+            remedy="Correct the path, or leave --data_dir out.",
+        )
 
 
 def _refuse_experiment_flags(values: Mapping[str, Any]) -> None:
