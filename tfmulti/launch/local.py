@@ -170,7 +170,7 @@ def run(
         plan: What to start.
         env: The person's environment, to which each worker's is added.
         show: Takes the lines of several workers.
-        say: Takes the launcher's own lines, without their ends.
+        say: Takes the launcher's own messages, without a newline at the end.
         grace_s: Time between asking a worker to end and killing it.
         clock: Gives the time in seconds.
         popen: Starts a process.
@@ -206,13 +206,13 @@ def _code(launcher: _Launcher) -> int:
 def _explain(failed: list[RunningWorker], count: int) -> Iterator[str]:
     first, *others = failed
     ended = " The other workers were ended." if count > len(failed) else ""
-    yield (
+    heading = (
         f"worker {first.plan.index} failed first: "
         f"{child.describe(first.process.returncode)}.{ended} Its last lines "
         f"(all of them: {first.plan.log_path}):"
     )
-    for line in first.lines.tail:
-        yield (first.prefix + line).decode(errors="replace")
+    tail = [first.prefix + line for line in first.lines.tail]
+    yield "\n".join([heading, *(t.decode(errors="replace") for t in tail)])
     for other in others:
         yield (
             f"worker {other.plan.index} failed at the same time: "

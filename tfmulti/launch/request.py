@@ -221,11 +221,13 @@ def _gpu_notes(gpus: VisibleGpus) -> tuple[str, ...]:
 
 
 def _emulation_note(job: Job) -> str:
+    count = job.replicas_per_worker
     each = " a worker" if job.workers > 1 else ""
-    devices = "s" if job.replicas_per_worker > 1 else ""
+    where = f"{count} logical CPU devices" if count > 1 else "the CPU"
+    plural = "s" if count > 1 else ""
     return (
-        f"No GPU: {job.replicas_per_worker} replica{devices}{each} on logical "
-        f"CPU device{devices}, an emulation and not a speed-up."
+        f"No GPU: {count} replica{plural}{each} on {where}, an emulation and "
+        "not a speed-up."
     )
 
 
