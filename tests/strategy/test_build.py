@@ -129,3 +129,51 @@ def test_options_carry_every_setting(devices):
     assert default.implementation.value == "AUTO"
     assert default.bytes_per_pack == 0
     assert default.timeout_seconds is None
+
+
+@pytest.fixture
+def four_gpus(devices, monkeypatch):
+    """TensorFlow as it would be with four GPUs; gives what it was told."""
+    import tensorflow as tf
+
+    gpus = [f"gpu{index}" for index in range(4)]
+    told = {"growth": []}
+    monkeypatch.setattr(
+        tf.config,
+        "list_physical_devices",
+        lambda kind: gpus if kind == "GPU" else ["cpu0"],
+    )
+    monkeypatch.setattr(
+        tf.config,
+        "set_visible_devices",
+        lambda chosen, kind: told.update({kind: chosen}),
+    )
+    monkeypatch.setattr(
+        tf.config.experimental,
+        "set_memory_growth",
+        lambda gpu, grows: told["growth"].append((gpu, grows)),
+    )
+    monkeypatch.setattr(
+        tf.config, "get_logical_device_configuration", lambda cpu: None
+    )
+    monkeypatch.setattr(
+        tf.config,
+        "set_logical_device_configuration",
+        lambda cpu, parts: told.update({cpu: len(parts)}),
+    )
+    return told
+
+
+def test_only_the_gpus_in_use_are_visible_and_their_memory_grows(four_gpus):
+    from tfmulti.strategy import configure_devices
+
+    assert configure_devices("GPU", 2) == ("GPU:0", "GPU:1")
+    assert four_gpus["GPU"] == ["gpu0", "gpu1"]
+    assert four_gpus["growth"] == [("gpu0", True), ("gpu1", True)]
+
+
+def test_replicas_on_cpus_hide_the_gpus_of_the_host(four_gpus):
+    from tfmulti.strategy import configure_devices
+
+    assert configure_devices("CPU", 3) == ("CPU:0", "CPU:1", "CPU:2")
+    assert four_gpus["GPU"] == [] and four_gpus["cpu0"] == 3

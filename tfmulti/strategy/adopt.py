@@ -74,6 +74,10 @@ def adopted(job: Installed, say: Say = say) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for owner in _ADOPTED:
             _adopt(stack, owner, job, say)
+        for owner in {*_ADOPTED, type(job.strategy)}:
+            stack.enter_context(
+                replaced(owner, "__init__", _init_but(job.strategy, owner))
+            )
         if several:
             for owner in _REFUSED:
                 stack.enter_context(
@@ -96,13 +100,24 @@ def _adopt(
         honour(job, cls, original, args, kwargs, say)
         return job.strategy
 
+    stack.enter_context(replaced(owner, "__new__", new))
+
+
+def _init_but(
+    ready: tf.distribute.Strategy, owner: type
+) -> Callable[..., None]:
+    """Gives an `__init__` that leaves `ready` as it is.
+
+    Python calls it on what `__new__` gives: the job's strategy, built long
+    since.
+    """
+    original = owner.__init__  # type: ignore[misc]
+
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        # Python calls it for the job's strategy too, which is ready.
-        if self is not job.strategy:
+        if self is not ready:
             original(self, *args, **kwargs)
 
-    stack.enter_context(replaced(owner, "__new__", new))
-    stack.enter_context(replaced(owner, "__init__", init))
+    return init
 
 
 def _refusal(owner: type, job: Installed) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ recognises these by their text and says it. Unknown errors stay as they are.
 from __future__ import annotations
 
 import re
+import traceback
 from dataclasses import dataclass
 
 from tfmulti.errors import TfmultiError, UsageError
@@ -121,11 +122,15 @@ def explain(error: BaseException) -> TfmultiError | None:
     """
     if isinstance(error, TfmultiError):
         return error
-    return explain_text(f"{type(error).__name__}: {error}")
+    # Where an assert of TensorFlow's has no words, its place says it.
+    places = [f.name for f in traceback.extract_tb(error.__traceback__)]
+    return explain_text(
+        "\n".join([*places, f"{type(error).__name__}: {error}"])
+    )
 
 
 def explain_text(text: str) -> UsageError | None:
-    """As `explain`, for the text "TypeName: message"."""
+    """As `explain`, for a traceback's text, "TypeName: message" at its end."""
     for misuse in _MISUSES:
         found = re.search(misuse.pattern, text.strip(), re.DOTALL)
         if found:
