@@ -40,14 +40,7 @@ def honour(
     """
     bound = inspect.signature(constructor).bind(None, *args, **kwargs)
     wishes = {k: v for k, v in bound.arguments.items() if v is not None}
-    mirrored = issubclass(cls, mirrored_strategy.MirroredStrategy)
-    name = "MirroredStrategy" if mirrored else "MultiWorkerMirroredStrategy"
-    expected = "mirrored" if mirrored else "multiworker"
-    if job.choice.kind != expected:
-        say(
-            f"the script makes a {name}; it gets the strategy of this job "
-            f"({job.choice})."
-        )
+    name = _answer_kind(job, cls, say)
     if wishes.get("devices"):
         _answer_devices(job, name, wishes["devices"], say)
     if "cluster_resolver" in wishes:
@@ -59,6 +52,17 @@ def honour(
     ):
         if argument in wishes:
             _answer_reduction(job, argument, wishes[argument], say)
+
+
+def _answer_kind(job: Installed, cls: type, say: Say) -> str:
+    mirrored = issubclass(cls, mirrored_strategy.MirroredStrategy)
+    name = "MirroredStrategy" if mirrored else "MultiWorkerMirroredStrategy"
+    if job.choice.kind != ("mirrored" if mirrored else "multiworker"):
+        say(
+            f"the script makes a {name}; it gets the strategy of this job "
+            f"({job.choice})."
+        )
+    return name
 
 
 def _answer_devices(
