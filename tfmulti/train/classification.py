@@ -8,12 +8,12 @@ among the first five guesses is told too, as is custom for ImageNet.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import keras
 
 from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
+from tfmulti.launch.job import Job
 from tfmulti.train.optimizers import make_optimizer
 from tfmulti.train.task import Shown
 
@@ -53,7 +53,7 @@ class Classification:
         return held_out(metrics)
 
     def show(
-        self, model: keras.Model, splits: DataSplits, folder: Path
+        self, model: keras.Model, job: Job, splits: DataSplits
     ) -> Shown:
         """A classifier has nothing to show but its numbers."""
         return Shown()

@@ -98,18 +98,17 @@ def run_experiment(place: Place) -> None:
 def facts(experiment: Experiment, splits: DataSplits) -> dict[str, object]:
     """Gives what the data say of themselves, named as models name it.
 
-    A GAN need not know of classes; it is told of them if it asks.
+    A GAN is given images without their classes.
     """
     info = splits.info
-    found = {
+    is_gan = experiment.task == "gan"
+    return {
         "image_shape": info.image_shape,
-        "num_classes": info.num_classes,
+        "pixel_range": info.pixel_range,
+        "num_classes": None if is_gan else info.num_classes,
         "vocabulary_size": info.vocabulary_size,
+        "context_length": info.context,
     }
-    asks = "num_classes" in experiment.model_config
-    if experiment.task == "gan" and not asks:
-        del found["num_classes"]
-    return found
 
 
 def wait_for_all(strategy: tf.distribute.Strategy) -> None:

@@ -21,12 +21,18 @@ from tfmulti.data import (
     Source,
     distributed,
     load,
+    parse,
     steps_per_epoch,
 )
 
-
-# Fields of a model's configuration that say what its examples look like.
-HINTS = ("image_shape", "num_classes", "vocabulary_size", "context_length")
+# Fields of a model's configuration that say what its examples look like, and
+# what `load` calls them.
+HINTS = {
+    "image_shape": "image_shape",
+    "num_classes": "num_classes",
+    "vocabulary_size": "vocabulary_size",
+    "context_length": "context",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,18 +95,18 @@ def load_splits(
 
     Args:
         experiment: Says which data.
-        factory: The model's factory; its defaults count where the experiment
-            leaves a field open.
+        factory: The model's factory, whose defaults made-up data follow.
         data_dir: The folder that relative paths count from.
 
     Raises:
         UsageError: The data are not there, or not of that form.
     """
-    wanted = {
-        field.name: experiment.model_config.get(field.name, field.default)
-        for field in dataclasses.fields(factory.Config)
-        if field.name in HINTS
-    }
+    form = dict(experiment.model_config)
+    if parse(experiment.data).kind == "synthetic":
+        # Real data have a form of their own; these take the model's.
+        defaults = dataclasses.fields(factory.Config)
+        form = {f.name: f.default for f in defaults} | form
+    wanted = {HINTS[name]: form[name] for name in HINTS if name in form}
     return load(
         experiment.data,
         data_dir,

@@ -16,7 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfmulti.config import Experiment
-from tfmulti.data import DataSplits
+from tfmulti.data import DataInfo, DataSplits, load
+from tfmulti.launch.job import Job
 from tfmulti.measure.grid import write_grid
 from tfmulti.train.judge import Judge
 from tfmulti.train.optimizers import make_optimizer
@@ -60,15 +61,16 @@ class Gan:
         return dict(metrics)
 
     def show(
-        self, model: keras.Model, splits: DataSplits, folder: Path
+        self, model: keras.Model, job: Job, splits: DataSplits
     ) -> Shown:
         """Draws the grid, and has 1000 images judged if there are labels."""
         images = np.asarray(model.generate(JUDGED_SAMPLES, seed=SEED))
-        write_grid(images[:GRID_SAMPLES], folder / SAMPLE_GRID)
+        images = _shares_of_white(images, splits.info)
+        write_grid(images[:GRID_SAMPLES], Path(job.run_dir, SAMPLE_GRID))
         files = {"samples": SAMPLE_GRID}
         if not splits.info.num_classes:
             return Shown(files=files)
-        judge = _judge(splits)
+        judge = _judge(job)
         verdict = judge(images)
         metrics = {
             "share_sure": verdict.share_sure,
@@ -78,13 +80,23 @@ class Gan:
         return Shown(metrics=metrics, files=files)
 
 
-def _judge(splits: DataSplits) -> Judge:
-    count = min(len(splits.train), JUDGE_EXAMPLES)
-    chosen = np.random.default_rng(SEED).permutation(len(splits.train))
-    images, labels = splits.train.fetch(tf.constant(chosen[:count]))
+def _judge(job: Job) -> Judge:
+    """Trains the judge on the same images, with their labels."""
+    assert job.experiment is not None
+    labelled = load(job.experiment.data, job.data_dir, task="classification")
+    assert labelled.info.num_classes
+    count = len(labelled.train)
+    chosen = np.random.default_rng(SEED).permutation(count)[:JUDGE_EXAMPLES]
+    images, labels = labelled.train.fetch(tf.constant(chosen, tf.int64))
     return Judge(
-        np.asarray(images),
+        _shares_of_white(np.asarray(images), labelled.info),
         np.asarray(labels),
-        classes=splits.info.num_classes,
+        classes=labelled.info.num_classes,
         seed=SEED,
     )
+
+
+def _shares_of_white(images: np.ndarray, info: DataInfo) -> np.ndarray:
+    """Moves images from the data's range to 0 (black) .. 1 (white)."""
+    low, high = info.pixel_range
+    return (images - low) / (high - low)

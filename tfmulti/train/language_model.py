@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
+from tfmulti.launch.job import Job
 from tfmulti.train.classification import held_out
 from tfmulti.train.optimizers import make_optimizer
 from tfmulti.train.run_dir import SAMPLE_TEXT
@@ -66,7 +67,7 @@ class LanguageModel:
         return held_out(metrics)
 
     def show(
-        self, model: keras.Model, splits: DataSplits, folder: Path
+        self, model: keras.Model, job: Job, splits: DataSplits
     ) -> Shown:
         """Writes on from the beginning of a held-out text."""
         if self._unit != "bits_per_byte":
@@ -80,7 +81,7 @@ class LanguageModel:
             f"[the model goes on, temperature {TEMPERATURE}]\n"
             f"{_decode(written)}\n"
         )
-        (folder / SAMPLE_TEXT).write_text(text, encoding="utf-8")
+        Path(job.run_dir, SAMPLE_TEXT).write_text(text, encoding="utf-8")
         return Shown(files={"sample": SAMPLE_TEXT})
 
 

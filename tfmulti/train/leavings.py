@@ -54,7 +54,7 @@ def leave_results(
     assert experiment is not None
     model.save(folder / MODEL)
     saved = keras.saving.load_model(folder / MODEL, compile=False)
-    shown = task.show(saved, splits, folder)
+    shown = task.show(saved, job, splits)
     draw_curves(epochs, folder / CURVES, title=_title(job, experiment))
     summary = RunSummary(
         experiment=experiment.name,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 import keras
 
 from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
+from tfmulti.launch.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,9 @@ class Task(Protocol):
         """Picks, from the last epoch's terms, what says how good it is."""
 
     def show(
-        self, model: keras.Model, splits: DataSplits, folder: Path
+        self, model: keras.Model, job: Job, splits: DataSplits
     ) -> Shown:
-        """Lets the trained model show what it can, on one device."""
+        """Lets the trained model show what it can, on one device.
+
+        Files go into the job's run folder.
+        """
