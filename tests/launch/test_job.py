@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_a_worker_without_a_job_says_how_to_start():
     ],
 )
 def test_what_cannot_be(wrong):
-    right = {
+    right: dict[str, Any] = {
         "strategy": "multiworker",
         "device": "CPU",
         "experiment": EXPERIMENT,

@@ -213,7 +213,7 @@ def test_workers_read_nothing(together):
 
 def test_a_worker_that_cannot_start_leaves_no_other(tmp_path):
     """The second start fails: the first worker must not stay."""
-    started = []
+    started: list[subprocess.Popen] = []
 
     def popen(*words, **more):
         if started:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def plan(job: Job, **facts) -> LaunchPlan:
-    given = {
+    given: dict[str, Any] = {
         "cluster": None,
         "joins": False,
         "env": {},
@@ -28,7 +29,7 @@ def plan(job: Job, **facts) -> LaunchPlan:
 
 
 def a_job(strategy="multiworker", workers=2, replicas=2, device="GPU", **more):
-    given = {"script": SCRIPT, "run_dir": "/runs/a"}
+    given: dict[str, Any] = {"script": SCRIPT, "run_dir": "/runs/a"}
     return Job(
         strategy=strategy,
         workers=workers,

@@ -223,7 +223,7 @@ def _gpu_notes(gpus: VisibleGpus) -> tuple[str, ...]:
 def _emulation_note(job: Job) -> str:
     count = job.replicas_per_worker
     each = " a worker" if job.workers > 1 else ""
-    where = f"{count} logical CPU devices" if count > 1 else "the CPU"
+    where = "logical CPU devices" if count > 1 else "the CPU"
     plural = "s" if count > 1 else ""
     return (
         f"No GPU: {count} replica{plural}{each} on {where}, an emulation and "
