@@ -107,6 +107,9 @@ def refused(outcome: Outcome, *words: str) -> None:
         ("empty", ["empty", "folder"]),
         ("-m nowhere.at.all", ["nowhere.at.all"]),
         ("-m", ["-m"]),
+        ("--run_dir here.py/r", ["here.py/r", "Not a directory"]),
+        ("--run_dir here.py --strategy multiworker --workers 2 here.py",
+         ["here.py", "File exists"]),
         ("--epochs 2 here.py", ["--epochs=2", "script"]),
         ("--data digits here.py --data x", ["--data=digits"]),
     ],
@@ -349,6 +352,39 @@ def test_the_console_script_runs_a_command(tmp_path):
 
 def test_an_unknown_command(tmp_path):
     refused(Outcome(["tfmulti", "rum"], tmp_path, {}), "'rum'", "run")
+
+
+def test_a_reader_that_leaves_ends_the_job(tmp_path):
+    """As with `... | head -1`: no traceback, no worker left."""
+    script = tmp_path / "talk.py"
+    script.write_text("")
+    # Stands in for the worker, and is what `python -m` finds first.
+    stand_in = tmp_path / "sitecustomize.py"
+    stand_in.write_text(
+        "import os, sys, time\n"
+        "if 'TFMULTI_JOB' in os.environ:\n"
+        "    while True:\n"
+        "        print(os.getpid())\n"
+        "        time.sleep(0.01)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tfmulti.run", "--strategy", "multiworker",
+         "--workers", "2", str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path),
+             "CUDA_VISIBLE_DEVICES": "-1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    worker = int(process.stdout.readline().split()[-1])
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(20) == 141
+    assert "Traceback" not in err and "Error" not in err
+    assert not Path(f"/proc/{worker}").exists()
 
 
 def test_version(tmp_path):

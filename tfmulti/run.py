@@ -267,9 +267,26 @@ def _launch(
         if dry_run:
             print(json.dumps(plan.to_json(), indent=2))
             return 0
+        _make_run_dir(plan)
         for note in plan.notes:
             _say(note)
         return launch.run(plan, env=env, say=_say)
+
+
+def _make_run_dir(plan: launch.LaunchPlan) -> None:
+    """Makes the folder where something will be written, or says why not."""
+    if plan.job.script is not None and len(plan.workers) == 1:
+        return
+    if plan.workers[0].index != 0:
+        return
+    try:
+        os.makedirs(plan.job.run_dir, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            received=f"--run_dir={plan.job.run_dir} ({error.strerror})",
+            allowed="a folder that exists or can be made",
+            remedy="Give another folder for --run_dir.",
+        ) from None
 
 
 def _experiments() -> str:
