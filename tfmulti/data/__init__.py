@@ -7,7 +7,7 @@
                                             file for each kind of store
     Source, order -> Dataset      delivery  batches for one device or for each
                                             replica of a strategy
-    spec -> train, validation     splits    `load`, what training calls
+    spec -> train, validation     loading   what training calls
 
 Everything is reached by a global step: the state of the input is that one
 number. Importing this package loads no TensorFlow; `check` and `parse` never
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         global_batches,
         worker_batches,
     )
+    from tfmulti.data.loading import load
     from tfmulti.data.order import Order, rows_of_replica, steps_per_epoch
     from tfmulti.data.source import Source
     from tfmulti.data.spec import DataSpec, check, parse
-    from tfmulti.data.splits import DataInfo, DataSplits, load
+    from tfmulti.data.splits import DataInfo, DataSplits
 
 # Public name -> the file that defines it.
 _HOME = {
@@ -40,7 +41,7 @@ _HOME = {
     "check": "spec",
     "distributed": "delivery",
     "global_batches": "delivery",
-    "load": "splits",
+    "load": "loading",
     "parse": "spec",
     "rows_of_replica": "order",
     "steps_per_epoch": "order",

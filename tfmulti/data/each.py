@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+
 def read_each(
     load: Callable[..., Any],
     inputs: Any,

@@ -122,24 +122,3 @@ class ImageSource:
         if self._labels is None:
             return images
         return images, tf.gather(self._labels, indices)
-
-
-def classes_of(
-    paths: Sequence[Path], folder: Path
-) -> tuple[tuple[str, ...], list[int]] | None:
-    """Reads the classes from the folders that the images lie in.
-
-    Args:
-        paths: Image files somewhere below `folder`.
-        folder: Where the class folders are.
-
-    Returns:
-        The names of the classes, sorted, and the class of each file; None if
-        an image lies in `folder` itself, so that it has no class.
-    """
-    names = [path.relative_to(folder).parts[0] for path in paths]
-    if any(path.parent == folder for path in paths):
-        return None
-    classes = tuple(sorted(set(names)))
-    number = {name: i for i, name in enumerate(classes)}
-    return classes, [number[name] for name in names]

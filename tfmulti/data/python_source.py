@@ -62,6 +62,6 @@ def sources(
         windows.stream_of(files()), HELD_OUT, at_files=True
     )
     return (
-        windows.WindowSource(head, context),
-        windows.WindowSource(tail, context),
+        windows.WindowSource(windows.open_stream(head), context),
+        windows.WindowSource(windows.open_stream(tail), context),
     )

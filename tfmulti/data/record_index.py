@@ -69,10 +69,12 @@ def scan(path: Path) -> np.ndarray:
     size = path.stat().st_size
     if not size:
         return np.zeros(0, np.int64)
-    with path.open("rb") as file:
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            offsets, end = _hop(data, size)
-            _check_lengths(path, data, offsets)
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        offsets, end = _hop(data, size)
+        _check_lengths(path, data, offsets)
     if end != size:
         last = int(offsets[-1])
         raise _error(path, last, f"the file ends {end - size} bytes too soon")

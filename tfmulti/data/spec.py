@@ -2,13 +2,14 @@
 
 A data spec is a kind, and for some kinds an argument after a colon:
 
-    digits            the optical digits that ship with tfmulti
-    python_source     the Python standard library's own source text
-    synthetic         made-up examples of the shape that the model wants
-    text:PATTERN      files read as one stream of bytes
-    images:DIR        JPEG and PNG files, a folder for each class or none
-    tfrecord:PATTERN  TFRecord files of tf.train.Example
-    tfds:NAME         a data set that TensorFlow Datasets has prepared
+    digits                 the optical digits that ship with tfmulti
+    python_source          the Python standard library's own source text
+    synthetic              made-up examples of the shape that the model wants
+    text:PATTERN           files read as one stream of bytes
+    images:DIR             JPEG and PNG files, a folder for each class or none
+    tfrecord:PATTERN       TFRecord files of tf.train.Example
+    array_record:PATTERN   ArrayRecord files of tf.train.Example
+    tfds:NAME              a data set that TensorFlow Datasets has prepared
 
 A PATTERN is a file, a folder or a glob ("corpus/**/*.txt"). Relative paths
 count from `--data_dir` if it is given and else from the working directory.
@@ -32,6 +33,7 @@ ARGUMENT_KINDS: Mapping[str, str] = {
     "text": "PATTERN",
     "images": "DIR",
     "tfrecord": "PATTERN",
+    "array_record": "PATTERN",
     "tfds": "NAME",
 }
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -115,7 +117,7 @@ def resolve(path: str, data_dir: str | None) -> Path:
 
 
 def find_files(spec: DataSpec, data_dir: str | None) -> tuple[Path, ...]:
-    """Lists the files of a "text" or "tfrecord" spec, sorted by path.
+    """Lists the files of a spec with a PATTERN, sorted by path.
 
     A folder stands for the files directly in it, and hidden files (their
     name starts with a dot) are left out.
@@ -206,6 +208,7 @@ def find_python_source() -> Path:
 _FIND: Mapping[str, Callable[[DataSpec, str | None], object]] = {
     "text": find_files,
     "tfrecord": find_files,
+    "array_record": find_files,
     "images": find_images,
     "tfds": find_tfds,
     "python_source": lambda spec, data_dir: find_python_source(),

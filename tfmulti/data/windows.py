@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -74,24 +75,30 @@ def split_tail(
     return head, tail
 
 
+class Bytes(Protocol):
+    """A stream that gives windows of itself in a graph."""
+
+    fingerprint: str
+
+    def __len__(self) -> int: ...
+
+    def windows(self, starts: tf.Tensor, length: int) -> tf.Tensor:
+        """Gives uint8 [rows, length], each row from its start on."""
+        ...
+
+
 class WindowSource:
     """A source over the windows of a stream.
 
     Args:
         stream: The bytes.
         context: Bytes in a window's input, and in its target.
-        in_memory_bytes: Largest stream that is copied to memory.
 
     Raises:
         UsageError: The stream is shorter than one window.
     """
 
-    def __init__(
-        self,
-        stream: Stream,
-        context: int,
-        in_memory_bytes: int = IN_MEMORY_BYTES,
-    ):
+    def __init__(self, stream: Bytes, context: int):
         self._length = (len(stream) - 1) // context
         if self._length < 1:
             raise UsageError(
@@ -100,35 +107,53 @@ class WindowSource:
                 allowed=f"at least {context + 1} bytes",
                 remedy="Give more text or a shorter context.",
             )
+        self._stream = stream
         self._context = context
-        mapped = _MappedStream(stream)
-        self._read = mapped.windows
-        if len(stream) <= in_memory_bytes:
-            self._read = _InMemoryStream(mapped.everything()).windows
         tokens = tf.TensorSpec([context], tf.int32)
         self.element_spec = (tokens, tokens)
-        self.fingerprint = digest(
-            [
-                f"{stream.start} {stream.stop} {context}",
-                *(f"{p.name} {p.stat().st_size}" for p in stream.paths),
-            ]
-        )
+        self.fingerprint = digest([stream.fingerprint, str(context)])
 
     def __len__(self) -> int:
         return self._length
 
     def fetch(self, indices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Gives input and target, int32 [rows, context] with bytes in them."""
-        windows = self._read(indices * self._context, self._context + 1)
+        starts = indices * self._context
+        windows = self._stream.windows(starts, self._context + 1)
         tokens = tf.cast(windows, tf.int32)
         return tokens[:, :-1], tokens[:, 1:]
 
 
-class _InMemoryStream:
-    """The bytes of a stream in a tensor."""
+def open_stream(
+    stream: Stream, in_memory_bytes: int = IN_MEMORY_BYTES
+) -> Bytes:
+    """Opens a stream in the way that suits its size.
 
-    def __init__(self, data: np.ndarray):
+    Args:
+        stream: The bytes.
+        in_memory_bytes: Largest stream that is copied to memory.
+    """
+    mapped = MappedBytes(stream)
+    if len(stream) > in_memory_bytes:
+        return mapped
+    return MemoryBytes(mapped.everything(), mapped.fingerprint)
+
+
+class MemoryBytes:
+    """A stream in a tensor.
+
+    Args:
+        data: uint8 [size].
+        fingerprint: Stands for the content; None: made from it.
+    """
+
+    def __init__(self, data: np.ndarray, fingerprint: str | None = None):
+        self.fingerprint = fingerprint or digest([data.tobytes()])
+        self._size = len(data)
         self._data = cpu_constant(data)
+
+    def __len__(self) -> int:
+        return self._size
 
     def windows(self, starts: tf.Tensor, length: int) -> tf.Tensor:
         """Gives uint8 [rows, length], each row from its start on."""
@@ -136,14 +161,24 @@ class _InMemoryStream:
         return tf.gather(self._data, starts[:, None] + columns)
 
 
-class _MappedStream:
-    """The bytes of a stream in the files' memory maps."""
+class MappedBytes:
+    """A stream in the memory maps of its files."""
 
     def __init__(self, stream: Stream):
         self._start = stream.start
         self._size = len(stream)
         self._maps = [np.memmap(p, np.uint8, "r") for p in stream.paths]
         self._starts = np.cumsum([0] + [len(m) for m in self._maps])
+        files = zip(stream.paths, self._maps, strict=True)
+        self.fingerprint = digest(
+            [
+                f"{stream.start} {stream.stop}",
+                *(f"{path.name} {len(data)}" for path, data in files),
+            ]
+        )
+
+    def __len__(self) -> int:
+        return self._size
 
     def everything(self) -> np.ndarray:
         """Copies the whole stream to memory."""
@@ -170,5 +205,6 @@ class _MappedStream:
             offset = begin - int(self._starts[file])
             part = self._maps[file][offset : offset + length]
             parts.append(part)
-            begin, length, file = begin + len(part), length - len(part), file + 1
+            begin, length = begin + len(part), length - len(part)
+            file += 1
         return np.concatenate(parts)
