@@ -60,28 +60,48 @@ class Placement:
 
 
 class Batches:
-    """An iterable that starts a new pass over the data at each `iter`.
+    """An iterable that makes a pass over the data at each `iter`.
+
+    Where data can be read again without end, all passes take from one
+    repeating iterator: making an iterator for several devices traces a dozen
+    functions, and one that goes on shuffles every epoch anew.
 
     Args:
         strategy: The strategy whose replicas share each batch.
         dataset: Elements are global batches: nested tensors (dense, ragged,
             sparse or strings) whose first dimension is the batch.
+        count: Batches in one pass; None where it is not known.
+        repeatable: Whether a second pass over `dataset` gives its data again.
     """
 
     def __init__(
-        self, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset
+        self,
+        strategy: tf.distribute.Strategy,
+        dataset: tf.data.Dataset,
+        *,
+        count: int | None,
+        repeatable: bool,
     ):
-        self._strategy = strategy
         self.element_spec = dataset.element_spec
-        self.count = known_count(dataset)
-        placement = Placement.of(strategy)
-        parts = split(dataset, placement, endless=self.count is None)
+        self.count = count
+        parts = split(dataset, Placement.of(strategy), endless=count is None)
+        self._repeats = bool(count) and repeatable
+        if self._repeats:
+            parts = parts.repeat()
         self._distributed = strategy.distribute_datasets_from_function(
             lambda _: parts
         )
+        self._last: BatchIterator | None = None
 
     def __iter__(self) -> BatchIterator:
-        return BatchIterator(iter(self._distributed), self.count)
+        last = self._last
+        whole = (0, self.count)  # A pass has ended, or was never begun.
+        if self._repeats and last is not None and last.remaining in whole:
+            distributed = last.distributed
+        else:
+            distributed = iter(self._distributed)
+        self._last = BatchIterator(distributed, self.count)
+        return self._last
 
 
 class ForeignBatches:
@@ -211,7 +231,11 @@ def rows_of(batch: Any) -> tf.Tensor:
 
 
 def _rows(value: Any, begin: tf.Tensor, end: tf.Tensor) -> Any:
-    if isinstance(value, tf.experimental.Optional) or _is_scalar(value):
+    if (
+        value is None
+        or isinstance(value, tf.experimental.Optional)
+        or _is_scalar(value)
+    ):
         return value
     if isinstance(value, tf.SparseTensor):
         start = tf.concat(

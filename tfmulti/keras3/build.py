@@ -71,16 +71,20 @@ def _all_built(model: keras.Model) -> bool:
 def _build_by_trial(model: keras.Model, data: Any) -> None:
     strategy = model.distribute_strategy
     with strategy.scope(), _optimizers_note() as noted:
-        backend.compute_output_spec(_step_of(model), _symbolic(data))
+        backend.compute_output_spec(_trial_step(model), _symbolic(data))
     with strategy.scope():
         for optimizer, variables in noted:
             if not optimizer.built:
                 optimizer.build(variables)
 
 
-def _step_of(model: keras.Model) -> Callable[[Any], Any]:
+def _trial_step(model: keras.Model) -> Callable[[Any], Any]:
+    strategy = model.distribute_strategy
+
     def step(data: Any) -> Any:
-        model.train_step(data)
+        # A train_step may ask which replica it is.
+        with tf.distribute.ReplicaContext(strategy, 0):
+            model.train_step(data)
         return tf.zeros(())
 
     return step
@@ -107,6 +111,21 @@ def noting_apply(original: Callable[..., None]) -> Callable[..., None]:
         return None
 
     return apply
+
+
+def trial_gradient(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps `tf.GradientTape.gradient`: a trial needs shapes alone."""
+
+    def gradient(
+        tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        if _NOTED.get() is None:
+            return original(tape, target, sources, *args, **kwargs)
+        return tf.nest.map_structure(
+            lambda s: tf.zeros([d or 1 for d in s.shape], s.dtype), sources
+        )
+
+    return gradient
 
 
 def _symbolic(data: Any) -> Any:

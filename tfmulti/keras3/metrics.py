@@ -83,6 +83,28 @@ def _leaves(value: Any) -> list[tuple[str | None, Any]]:
     return [(None, value)]
 
 
+def weighted_scalar(original: Any) -> Any:
+    """Wraps `Mean.update_state`: a scalar counts by the replica's share.
+
+    A tracker that is given one number a step (a loss) averages these over the
+    steps. On replicas with uneven parts the numbers must weigh by the parts,
+    so that together they count as the one number of the whole batch.
+    """
+
+    def update_state(self: Any, values: Any, sample_weight: Any = None) -> Any:
+        step = step_lib.current()
+        if (
+            step is not None
+            and not step.even
+            and sample_weight is None
+            and tf.convert_to_tensor(values).shape.rank == 0
+        ):
+            sample_weight = step.share
+        return original(self, values, sample_weight)
+
+    return update_state
+
+
 def global_values(
     metrics: Sequence[keras.Metric], others: Sequence[tf.Tensor]
 ) -> tuple[list[Any], list[tf.Tensor]]:

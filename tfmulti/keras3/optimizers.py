@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from tfmulti.keras3 import gradients as gradients_lib
 from tfmulti.keras3 import reduction
 from tfmulti.keras3 import step as step_lib
@@ -86,24 +84,6 @@ def already_reduced(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, grads_and_vars)
 
     return all_reduce
-
-
-def local_assign(original: Callable[..., None]) -> Callable[..., None]:
-    """Wraps `Variable._direct_assign`: writes this replica's copy alone.
-
-    Without it the counter of steps, whose aggregation is "only first
-    replica", would merge all replicas in the middle of a `cond`.
-    """
-
-    def direct_assign(self: Any, value: Any) -> None:
-        copy = getattr(self._value, "_get_on_device_or_primary", None)
-        if copy is None or not step_lib.local_updates_only():
-            return original(self, value)
-        if step_lib.replica_context() is None:
-            return original(self, value)
-        copy().assign(tf.cast(value, self._value.dtype))
-
-    return direct_assign
 
 
 def reduces_at_update(optimizer: Any) -> bool:

@@ -21,11 +21,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 from keras.src.backend.common import global_state
 from keras.src.random import seed_generator
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
 from tfmulti.keras3 import step as step_lib
 
@@ -40,7 +40,7 @@ def independent_next(original: Callable[..., Any]) -> Callable[..., Any]:
         context = step_lib.replica_context()
         if context is None:
             if _in_dataset_function(self):
-                return _draw_on_host(self, original, ordered)
+                return _draw_on_host(self, ordered)
             return original(self, ordered)
         seed = original(self, ordered)
         replica = tf.cast(context.replica_id_in_sync_group, seed.dtype)
@@ -110,29 +110,24 @@ def _in_dataset_function(generator: Any) -> bool:
     return False
 
 
-def _draw_on_host(
-    generator: Any, original: Callable[..., Any], ordered: bool
-) -> Any:
+def _draw_on_host(generator: Any, ordered: bool) -> tf.Tensor:
     """Draws inside `Dataset.map`, from a copy of the state on the host.
 
     A function of tf.data cannot capture a variable that lives on several
     devices (UnliftableError); the copy is a plain variable that continues
-    the same stream.
+    the same stream, advanced as `SeedGenerator.next` advances it.
     """
     host = generator.__dict__.get("_tfmulti_host")
     if host is None:
         with tf.init_scope(), tf.device("CPU:0"):
-            start = generator.state.value.numpy()
-            with _default_strategy():
-                host = keras.random.SeedGenerator(0)
-                host.state.assign(start)
+            # The class itself: `tf.Variable` would make a distributed one.
+            host = ResourceVariable(
+                generator.state.value.read_value(), trainable=False
+            )
         object.__setattr__(generator, "_tfmulti_host", host)
-    return original(host, ordered)
-
-
-@contextlib.contextmanager
-def _default_strategy() -> Iterator[None]:
-    from tensorflow.python.distribute import distribute_lib
-
-    with distribute_lib._get_default_strategy().scope():  # noqa: SLF001
-        yield
+    seed = host.read_value()
+    if ordered:
+        host.assign(seed + tf.constant([0, 1], seed.dtype))
+    else:
+        host.assign((seed + 1) * 5387 % 933199)
+    return seed

@@ -14,6 +14,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 from keras.src.trainers.data_adapters import array_data_adapter
+from keras.src.trainers.data_adapters.tf_dataset_adapter import (
+    TFDatasetAdapter,
+)
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 from tfmulti.keras3 import batches as batches_lib
@@ -120,20 +123,24 @@ def epoch_iterator(original: type) -> type:
 
 
 def _batches(strategy: tf.distribute.Strategy, adapter: Any) -> Any:
+    arrays = isinstance(adapter, array_data_adapter.ArrayDataAdapter)
     dataset = adapter.get_tf_dataset()
-    if isinstance(dataset, tf.distribute.DistributedDataset) or not isinstance(
-        dataset, tf.data.Dataset
-    ):
+    if not isinstance(dataset, tf.data.Dataset):
         return batches_lib.ForeignBatches(dataset)
     off = tf.data.experimental.AutoShardPolicy.OFF
     policy = dataset.options().experimental_distribute.auto_shard_policy
-    if policy == off and not isinstance(
-        adapter, array_data_adapter.ArrayDataAdapter
-    ):
+    if policy == off and not arrays:
+        # The person shards the data: every worker has batches of its own.
         return batches_lib.ForeignBatches(
             strategy.experimental_distribute_dataset(dataset)
         )
-    return batches_lib.Batches(strategy, dataset)
+    count = adapter.num_batches
+    if count is None:
+        count = batches_lib.known_count(dataset)
+    again = arrays or isinstance(adapter, TFDatasetAdapter)
+    return batches_lib.Batches(
+        strategy, dataset, count=count, repeatable=again
+    )
 
 
 def metrics_result_or_logs(

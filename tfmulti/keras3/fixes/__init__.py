@@ -6,14 +6,18 @@ from tfmulti.keras3.fixes import (
     engine,
     gradients,
     losses,
+    metrics,
     optimizers,
     randomness,
+    variables,
 )
 from tfmulti.keras3.patching import Fix
 
 FIXES: tuple[Fix, ...] = (
+    variables.FIX,
     losses.FIX,
     gradients.FIX,
+    metrics.FIX,
     optimizers.FIX,
     randomness.FIX,
     engine.FIX,

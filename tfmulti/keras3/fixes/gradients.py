@@ -6,8 +6,16 @@ differs from one device.
 
 from __future__ import annotations
 
-from tfmulti.keras3 import gradients
+from collections.abc import Callable
+from typing import Any
+
+from tfmulti.keras3 import build, gradients
 from tfmulti.keras3.patching import Fix, Patch
+
+
+def _gradient(original: Callable[..., Any]) -> Callable[..., Any]:
+    return build.trial_gradient(gradients.global_gradient(original))
+
 
 FIX = Fix(
     name="gradients",
@@ -18,7 +26,7 @@ FIX = Fix(
         Patch(
             target="tensorflow.python.eager.backprop:GradientTape",
             attribute="gradient",
-            wrap=gradients.global_gradient,
+            wrap=_gradient,
             digest="",
         ),
     ),

@@ -47,11 +47,5 @@ FIX = Fix(
             wrap=optimizers.already_reduced,
             digest="",
         ),
-        Patch(
-            target="keras.src.backend.tensorflow.core:Variable",
-            attribute="_direct_assign",
-            wrap=optimizers.local_assign,
-            digest="",
-        ),
     ),
 )

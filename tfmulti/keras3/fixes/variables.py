@@ -1,0 +1,34 @@
+"""Fault: variables that are created or updated inside a step.
+
+An optimizer or layer that is built in its first step puts the step under a
+`cond`, where collectives lose their keys; the counter of steps merges all
+replicas wherever it is updated.
+"""
+
+from __future__ import annotations
+
+from tfmulti.keras3 import variables
+from tfmulti.keras3.patching import Fix, Patch
+
+_VARIABLE = "keras.src.backend.tensorflow.core:Variable"
+
+FIX = Fix(
+    name="variables",
+    fault="an optimizer or layer built in its first step crashes",
+    upstream="https://github.com/keras-team/keras/issues/20164",
+    versions="keras 3.15",
+    patches=(
+        Patch(
+            target=_VARIABLE,
+            attribute="_initialize_with_initializer",
+            wrap=variables.lifted_initialization,
+            digest="",
+        ),
+        Patch(
+            target=_VARIABLE,
+            attribute="_direct_assign",
+            wrap=variables.local_assign,
+            digest="",
+        ),
+    ),
+)
