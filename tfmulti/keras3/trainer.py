@@ -164,7 +164,11 @@ def get_metrics_result(original: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps `get_metrics_result`: all metrics in one collective."""
 
     def result(self: keras.Model) -> dict[str, Any]:
-        if not _ours(self) or not tf.distribute.in_cross_replica_context():
+        if (
+            not _ours(self)
+            or not tf.executing_eagerly()
+            or not tf.distribute.in_cross_replica_context()
+        ):
             return original(self)
         leaves = metrics_lib.leaf_metrics(self.metrics)
         read = _kept(self, "read", leaves, lambda: _reader(self, leaves))
