@@ -50,31 +50,37 @@ def example(number: int) -> bytes:
     ).SerializeToString()
 
 
+def write_records(path: Path, records: list[bytes]) -> None:
+    """Writes a TFRecord or, if its name says so, an ArrayRecord file."""
+    if "array_record" in path.name:
+        writer = array_record_module.ArrayRecordWriter(
+            str(path), "group_size:1"
+        )
+    else:
+        writer = tf.io.TFRecordWriter(str(path))
+    for record in records:
+        writer.write(record)
+    writer.close()
+
+
+def _write_examples(paths: list[Path], sizes: tuple[int, ...]) -> list[Path]:
+    first = 0
+    for path, size in zip(paths, sizes, strict=True):
+        write_records(path, [example(first + i) for i in range(size)])
+        first += size
+    return paths
+
+
 def write_tfrecords(folder: Path, sizes: tuple[int, ...]) -> list[Path]:
     """Writes examples numbered through to files of these sizes."""
-    paths, number = [], 0
-    for i, size in enumerate(sizes):
-        paths.append(folder / f"data-{i:05d}-of-{len(sizes):05d}")
-        with tf.io.TFRecordWriter(str(paths[-1])) as writer:
-            for _ in range(size):
-                writer.write(example(number))
-                number += 1
-    return paths
+    names = [f"data-{i:05d}-of-{len(sizes):05d}" for i in range(len(sizes))]
+    return _write_examples([folder / name for name in names], sizes)
 
 
 def write_array_records(folder: Path, sizes: tuple[int, ...]) -> list[Path]:
     """Writes examples numbered through to files of these sizes."""
-    paths, number = [], 0
-    for i, size in enumerate(sizes):
-        paths.append(folder / f"data.array_record-{i}")
-        writer = array_record_module.ArrayRecordWriter(
-            str(paths[-1]), "group_size:1"
-        )
-        for _ in range(size):
-            writer.write(example(number))
-            number += 1
-        writer.close()
-    return paths
+    names = [f"data.array_record-{i}" for i in range(len(sizes))]
+    return _write_examples([folder / name for name in names], sizes)
 
 
 def write_images(folder: Path, count: int) -> list[Path]:

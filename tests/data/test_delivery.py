@@ -54,43 +54,59 @@ def test_the_op_alone_repeats_an_example(count):
     assert indices[0] == indices[1]
 
 
-@pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("kind", KINDS)
-def test_once_per_epoch_whatever_the_division(kind, replicas, end, tmp_path):
+def test_once_per_epoch_from_every_source(kind, replicas, tmp_path):
     source = stores.SOURCES[kind](tmp_path)
     numbers = stores.numbers_of(source)
-    order = Order(
-        example_count=len(source), global_batch_size=6, seed=5, end=end
+    order = Order(example_count=len(source), global_batch_size=6, seed=5)
+    parts = data.worker_batches(
+        source, order, replica_ids=range(replicas), replicas=replicas, epochs=2
     )
-    workers = [
+    read = [numbers(part) for part in parts]
+    assert read == [
+        order.indices(step, r, replicas).tolist()
+        for step in range(2 * order.steps_per_epoch)
+        for r in range(replicas)
+    ]
+    half = len(read) // 2
+    epochs = [list(itertools.chain(*e)) for e in (read[:half], read[half:])]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(23))
+    assert epochs[0] != epochs[1]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("workers", "local"), [(1, 3), (2, 1), (2, 2), (3, 1), (4, 2)]
+)
+def test_workers_together_read_the_global_batch(workers, local, end):
+    numbers = np.arange(23)
+    source = ArraySource((numbers[:, None], numbers))
+    replicas = workers * local
+    order = Order(example_count=23, global_batch_size=6, seed=5, end=end)
+    readers = [
         data.worker_batches(
             source,
             order,
-            replica_ids=range(r, r + 1),
+            replica_ids=range(w * local, (w + 1) * local),
             replicas=replicas,
             epochs=2,
         )
-        for r in range(replicas)
+        for w in range(workers)
     ]
-    steps = list(zip(*workers, strict=True))
-    assert len(steps) == 2 * order.steps_per_epoch
-    for step, parts in enumerate(steps):
-        for r, part in enumerate(parts):
-            wanted = order.indices(step, r, replicas).tolist()
-            assert numbers(part) == wanted
-            if end == "pad":
-                np.testing.assert_array_equal(
-                    part[2], order.weights(step, r, replicas)
-                )
-    epochs = steps[: len(steps) // 2], steps[len(steps) // 2 :]
-    read = [
-        [n for parts in epoch for part in parts for n in numbers(part)]
-        for epoch in epochs
-    ]
-    assert read[0] != read[1]
-    if end == "short":
-        assert sorted(read[0]) == sorted(read[1]) == list(range(23))
+    assert len({r.cardinality().numpy() for r in readers}) == 1
+    read = [[tuple(t.numpy() for t in e) for e in r] for r in readers]
+    for step in range(2 * order.steps_per_epoch):
+        parts = [e for r in read for e in _of_step(r, step, local)]
+        got = np.concatenate([part[1] for part in parts])
+        np.testing.assert_array_equal(got, order.indices(step))
+        if end == "pad":
+            weights = np.concatenate([part[2] for part in parts])
+            np.testing.assert_array_equal(weights, order.weights(step))
+
+
+def _of_step(elements, step, local):
+    return elements[step * local : (step + 1) * local]
 
 
 def _source(count=23):
@@ -103,7 +119,7 @@ def _read(dataset):
 
 @pytest.mark.parametrize("end", ["short", "drop"])
 def test_resume_at_every_step_equals_the_unbroken_order(end):
-    options = dict(global_batch_size=5, seed=1, end=end)
+    options = {"global_batch_size": 5, "seed": 1, "end": end}
     whole = _read(data.global_batches(_source(), epochs=3, **options))
     per_epoch = data.steps_per_epoch(23, 5, end)
     for start in range(len(whole)):
@@ -172,7 +188,7 @@ def test_fewer_rows_than_replicas_leave_some_without():
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_mirrored_replicas_read_their_rows(devices, count, epochs):
     strategy = tf.distribute.MirroredStrategy(devices[:3])
-    options = dict(global_batch_size=7, seed=3, epochs=epochs)
+    options = {"global_batch_size": 7, "seed": 3, "epochs": epochs}
     with strategy.scope():
         source = _source(count)
         read = data.distributed(source, strategy, **options)

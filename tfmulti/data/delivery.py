@@ -160,16 +160,13 @@ def worker_batches(
     slots = _slots(order, len(replica_ids), epochs, start_step)
 
     def part(state: tf.Tensor, slot: tf.Tensor) -> Any:
-        step, local = slot // len(replica_ids), slot % len(replica_ids)
-        positions = _positions(
-            order, step, local + replica_ids.start, replicas
-        )
-        indices = shuffled(positions % order.example_count, state, order)
-        batch = _with_static_shape(source, source.fetch(indices), positions)
+        positions = _positions(order, slot, replica_ids, replicas)
         if order.end != "pad":
-            return batch
-        weights = tf.cast(positions < order.example_count, tf.float32)
-        return (*batch, weights)
+            return _rows(source, shuffled(positions, state, order))
+        count = order.example_count
+        indices = shuffled(positions % count, state, order)
+        weights = tf.cast(positions < count, tf.float32)
+        return (*_rows(source, indices), weights)
 
     options = tf.data.Options()
     options.deterministic = True
@@ -201,15 +198,20 @@ def _slots(
 
 
 def _positions(
-    order: Order, step: tf.Tensor, replica: tf.Tensor, replicas: int
+    order: Order, slot: tf.Tensor, replica_ids: range, replicas: int
 ) -> tf.Tensor:
     """Gives the positions of a part; see `Order.positions`."""
     batch, count = order.global_batch_size, order.example_count
+    step, replica = slot, tf.constant(replica_ids.start, tf.int64)
+    if len(replica_ids) > 1:
+        step = slot // len(replica_ids)
+        replica += slot % len(replica_ids)
     start = step * batch
     if batch % replicas == 0 and (order.end != "short" or not count % batch):
-        rows = batch // replicas
-        part = tf.constant(np.arange(rows, dtype=np.int64))
-        return start + replica * rows + part
+        rows = np.arange(batch // replicas, dtype=np.int64)
+        if replicas > 1:
+            start += replica * len(rows)
+        return start + rows
     row_count = tf.constant(batch, tf.int64)
     if order.end == "short":
         row_count = tf.minimum(row_count, count - start)
@@ -219,12 +221,18 @@ def _positions(
     )
 
 
-def _with_static_shape(source: Source, batch: Any, rows: tf.Tensor) -> Any:
+def _rows(source: Source, indices: tf.Tensor) -> Any:
+    """Fetches examples, and states the shapes that are known."""
+
     def shaped(spec: tf.TensorSpec, tensor: tf.Tensor) -> tf.Tensor:
-        shape = rows.shape[:1].concatenate(spec.shape)
+        shape = indices.shape[:1].concatenate(spec.shape)
+        if tensor.shape.as_list() == shape.as_list():
+            return tensor
         return tf.ensure_shape(tensor, shape)
 
-    return tf.nest.map_structure(shaped, source.element_spec, batch)
+    return tf.nest.map_structure(
+        shaped, source.element_spec, source.fetch(indices)
+    )
 
 
 def _cardinality(

@@ -194,14 +194,15 @@ def _open_array_record(path: Path) -> Any:
             allowed="TFRecord files, where array_record is not installed",
             remedy="Install it: pip install array_record",
         ) from error
-    try:
-        return array_record_module.ArrayRecordReader(str(path))
-    except (ValueError, RuntimeError) as error:
+    reader = array_record_module.ArrayRecordReader(str(path))
+    # The file is opened in the background; the count waits for it.
+    if not reader.num_records() and not reader.ok():
         raise UsageError(
-            received=f"{path}: {error}",
+            received=f"{path}, which is damaged or no ArrayRecord file",
             allowed="whole ArrayRecord files",
             remedy="Write this file again, or leave it out of the pattern.",
-        ) from error
+        )
+    return reader
 
 
 def _fingerprint(paths: Sequence[Path], counts: Sequence[int]) -> str:

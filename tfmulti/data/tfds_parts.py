@@ -116,5 +116,7 @@ def _files(info: Any, split: str) -> tuple[Path, ...]:
 
 def _label(features: Any) -> Any:
     """Gives the feature of the class label, or None."""
-    label = features.get("label") if hasattr(features, "get") else None
+    # A `FeaturesDict` is no mapping, and other features have no keys.
+    keys = features.keys() if hasattr(features, "keys") else ()
+    label = features["label"] if "label" in keys else None
     return label if hasattr(label, "num_classes") else None

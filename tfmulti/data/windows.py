@@ -22,6 +22,7 @@ from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tfmulti.data.source import cpu_constant, digest
 from tfmulti.errors import UsageError
@@ -188,13 +189,23 @@ class MappedBytes:
         """Gives uint8 [rows, length], each row from its start on."""
 
         def copy(begin: np.ndarray) -> np.ndarray:
-            rows = np.empty((len(begin), length), np.uint8)
-            for row, start in zip(rows, begin, strict=True):
-                row[:] = self._copy(int(start), length)
-            return rows
+            return self._windows(begin, length)
 
         windows = tf.numpy_function(copy, [starts], tf.uint8, stateful=False)
         return tf.ensure_shape(windows, [starts.shape[0], length])
+
+    def _windows(self, begin: np.ndarray, length: int) -> np.ndarray:
+        rows = np.empty((len(begin), length), np.uint8)
+        places = begin + self._start
+        files = np.searchsorted(self._starts, places, "right") - 1
+        inside = places + length <= self._starts[files + 1]
+        for file in np.unique(files[inside]):
+            mine = inside & (files == file)
+            every = sliding_window_view(self._maps[file], length)
+            rows[mine] = every[places[mine] - self._starts[file]]
+        for row in np.flatnonzero(~inside):
+            rows[row] = self._copy(int(begin[row]), length)
+        return rows
 
     def _copy(self, start: int, length: int) -> np.ndarray:
         """Copies bytes that may lie in several files."""
