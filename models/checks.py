@@ -68,9 +68,7 @@ def divides(divisor_name: str, divisor: int, **values: int) -> None:
 
 def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """Gives `shape` as a tuple (height, width, channels), checked."""
-    if len(shape) != 3 or any(
-        not isinstance(n, int) or n < 1 for n in shape
-    ):
+    if len(shape) != 3 or any(not isinstance(n, int) or n < 1 for n in shape):
         refuse(
             "image_shape",
             tuple(shape),

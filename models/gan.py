@@ -196,9 +196,7 @@ class AdversarialModel(keras.Model):
         metric.update_state(values)
         return optimizer.scale_loss(self.mean(values, values))
 
-    def generate(
-        self, count: int, seed: int, labels: Any = None
-    ) -> np.ndarray:
+    def generate(self, count: int, seed: int, labels: Any = None) -> np.ndarray:
         """Makes images; equal seeds give equal images.
 
         Args:
@@ -211,7 +209,7 @@ class AdversarialModel(keras.Model):
             float32 [count, height, width, channels] in `pixel_range`.
         """
         shape = (count, self.config.latent_size)
-        latents = np.asarray(keras.random.normal(shape, seed=seed))
+        latents = keras.random.normal(shape, seed=seed)
         if labels is None:
             labels = np.arange(count) % (self.config.num_classes or 1)
         parts = []
@@ -241,6 +239,14 @@ class AdversarialModel(keras.Model):
         sizes = cls.config_class(**config["config"])
         dtype = keras.dtype_policies.deserialize(config["dtype"])
         return cls(sizes, dtype=dtype, name=config["name"])
+
+    def save_own_variables(self, store: Any) -> None:
+        """Stores the stream of noise, which Keras leaves out of a file."""
+        store["noise"] = np.asarray(self.noise.state)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Takes the stream of noise up where the stored model left it."""
+        self.noise.state.assign(np.asarray(store["noise"]))
 
     def get_compile_config(self) -> dict[str, Any]:
         """Gives both optimizers' configurations."""

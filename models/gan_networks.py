@@ -75,7 +75,7 @@ class AdversarialConfig:
         if self.levels is None:
             object.__setattr__(self, "levels", _most_halvings(shape[:2]))
         checks.at_least(1, levels=self.levels)
-        halved = 2 ** self.halvings
+        halved = 2**self.halvings
         checks.divides(
             f"2**levels = {halved}, with levels",
             halved,

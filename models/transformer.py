@@ -87,9 +87,7 @@ class SelfAttention(layers.Layer):
         """Mixes the tokens; the shape stays [batch, tokens, width]."""
         tokens, width = ops.shape(x)[1], x.shape[-1]
         head_width = width // self.heads
-        qkv = ops.reshape(
-            self.qkv(x), (-1, tokens, 3, self.heads, head_width)
-        )
+        qkv = ops.reshape(self.qkv(x), (-1, tokens, 3, self.heads, head_width))
         # [3, batch, heads, tokens, head_width]: plain matrix products.
         q, k, v = ops.unstack(ops.transpose(qkv, (2, 0, 3, 1, 4)), 3)
         scores = ops.matmul(
