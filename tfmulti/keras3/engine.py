@@ -168,25 +168,38 @@ class StepFunction:
             if step.rows is None:
                 logs = self._call(data)
             else:
-                logs = self._call_guarded(step.rows, data)
+                total = element[batches_lib.TOTAL]
+                logs = self._call_guarded(step, total, data)
             return self._note_logs(step, logs)
 
     def _call(self, data: Any) -> Any:
         return getattr(self._model, self._method)(data)
 
-    def _call_guarded(self, rows: tf.Tensor, data: Any) -> Any:
-        """Runs the step; a replica without rows puts its state back."""
-        variables = state_lib.local_state(self._model)
-        before = [tf.identity(v.value) for v in variables]
+    def _call_guarded(
+        self, step: step_lib.Step, total: tf.Tensor, data: Any
+    ) -> Any:
+        """Runs a step whose parts may be uneven, or empty on some replicas.
+
+        State that layers keep is averaged over replicas when it is read,
+        which weighs all parts alike: so a step with uneven parts starts from
+        equal copies and ends with their changes weighted by the shares. What
+        a metric counted for a row that only stands in is put back.
+        """
+        uneven = tf.not_equal(total % self._strategy.num_replicas_in_sync, 0)
+        kept = [
+            v
+            for v in self._model.non_trainable_variables
+            if state_lib.drifts(v)
+        ]
+        counted = [v for m in self._model.metrics for v in m.variables]
+        state_lib.take_mean_if(uneven, kept)
+        before = [tf.identity(v.value) for v in [*kept, *counted]]
         logs = self._call(data)
-
-        def put_back() -> None:
-            with step_lib.local_updates(parts=False):
-                for variable, value in zip(variables, before, strict=True):
-                    variable.assign(value)
-
         with tf.control_dependencies(_tensors(logs)):
-            tf.cond(rows > 0, lambda: None, put_back)
+            state_lib.weigh_changes_if(uneven, kept, before, step.share)
+            state_lib.put_back_if(
+                tf.equal(step.rows, 0), counted, before[len(kept) :]
+            )
         return logs
 
     def _new_step(self, element: dict[str, Any]) -> step_lib.Step:

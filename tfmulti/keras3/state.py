@@ -28,10 +28,11 @@ def drifting(model: keras.Model) -> list[keras.Variable]:
             candidates += [
                 v for v in optimizer._accumulated_gradients if v is not None
             ]
-    return [v for v in candidates if _drifts(v)]
+    return [v for v in candidates if drifts(v)]
 
 
-def _drifts(variable: Any) -> bool:
+def drifts(variable: Any) -> bool:
+    """Whether replicas may have different values of a variable."""
     return (
         isinstance(variable.value, tf.distribute.DistributedValues)
         and tf.as_dtype(variable.value.dtype).is_floating
@@ -73,7 +74,64 @@ def take_mean(variables: Sequence[keras.Variable]) -> None:
             variable.assign(mean)
 
 
-def local_state(model: keras.Model) -> list[keras.Variable]:
-    """Lists what a step of one replica changes besides the weights."""
-    metrics = [v for m in model.metrics for v in m.variables]
-    return [*metrics, *(v for v in model.non_trainable_variables if _drifts(v))]
+def take_mean_if(
+    condition: tf.Tensor, variables: Sequence[keras.Variable]
+) -> None:
+    """Like `take_mean`, where `condition` (equal on all replicas) holds."""
+    if not variables:
+        return
+
+    def take() -> None:
+        with step_lib.local_updates(parts=False):
+            take_mean(variables)
+
+    tf.cond(condition, take, lambda: None)
+
+
+def weigh_changes_if(
+    condition: tf.Tensor,
+    variables: Sequence[keras.Variable],
+    before: Sequence[tf.Tensor],
+    share: float | tf.Tensor,
+) -> None:
+    """Replaces each replica's change of a variable by the weighted sum.
+
+    Args:
+        condition: Whether to do it; equal on all replicas.
+        variables: The variables, with the changes of this replica's step.
+        before: Their values before the step, equal on all replicas.
+        share: The weight of this replica.
+    """
+    if not variables:
+        return
+
+    def weigh() -> None:
+        changes = [
+            (tf.convert_to_tensor(v.value) - old) * tf.cast(share, old.dtype)
+            for v, old in zip(variables, before, strict=False)
+        ]
+        with step_lib.local_updates(parts=False):
+            totals = reduction.packed_sum_over_replicas(changes)
+            for variable, old, change in zip(
+                variables, before, totals, strict=False
+            ):
+                variable.assign(old + change)
+
+    tf.cond(condition, weigh, lambda: None)
+
+
+def put_back_if(
+    condition: tf.Tensor,
+    variables: Sequence[keras.Variable],
+    before: Sequence[tf.Tensor],
+) -> None:
+    """Gives this replica's copies the values `before`, if `condition`."""
+    if not variables:
+        return
+
+    def put_back() -> None:
+        with step_lib.local_updates(parts=False):
+            for variable, old in zip(variables, before, strict=True):
+                variable.assign(old)
+
+    tf.cond(condition, put_back, lambda: None)

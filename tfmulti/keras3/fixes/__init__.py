@@ -7,6 +7,7 @@ from tfmulti.keras3.fixes import (
     gradients,
     losses,
     metrics,
+    normalization,
     optimizers,
     randomness,
     variables,
@@ -20,5 +21,6 @@ FIXES: tuple[Fix, ...] = (
     metrics.FIX,
     optimizers.FIX,
     randomness.FIX,
+    normalization.FIX,
     engine.FIX,
 )
