@@ -17,13 +17,20 @@ from tfmulti.errors import UsageError
 pytestmark = pytest.mark.usefixtures("devices")
 
 
+def _load(spec, data_dir=None, **wishes):
+    """Loads data that have a held-out part; gives it as well."""
+    splits = data.load(spec, data_dir, **wishes)
+    assert splits.validation is not None
+    return splits, splits.validation
+
+
 def _labels(source):
     return source.fetch(tf.range(len(source), dtype=tf.int64))[1].numpy()
 
 
 def test_digits_for_each_task():
-    splits = data.load("digits", task="classification")
-    assert (len(splits.train), len(splits.validation)) == (1437, 360)
+    splits, validation = _load("digits", task="classification")
+    assert (len(splits.train), len(validation)) == (1437, 360)
     assert splits.info.num_classes == 10
     assert splits.info.image_shape == (8, 8, 1)
     assert "CC BY" in splits.info.licence
@@ -33,15 +40,15 @@ def test_digits_for_each_task():
 
 
 def test_python_source():
-    splits = data.load("python_source", task="language_model", context=64)
+    splits, validation = _load("python_source", task="language_model", context=64)
     assert splits.info.vocabulary_size == 256
     assert splits.train.element_spec[0].shape == (64,)
-    assert len(splits.validation) > 100
+    assert len(validation) > 100
 
 
 @pytest.mark.parametrize("task", ["classification", "gan", "language_model"])
 def test_synthetic_serves_every_task(task):
-    splits = data.load(
+    splits, validation = _load(
         "synthetic",
         task=task,
         image_shape=(6, 6, 3),
@@ -59,30 +66,30 @@ def test_synthetic_serves_every_task(task):
         assert batch.numpy().min() < 0
     else:
         assert batch[0].shape == (4, 9) and batch[0].numpy().max() < 1000
-    assert len(splits.validation) > 0
+    assert len(validation) > 0
 
 
 def test_text_files(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a" * 1000)
     (tmp_path / "b.txt").write_bytes(b"b" * 1000)
-    splits = data.load(
+    splits, validation = _load(
         "text:*.txt", str(tmp_path), task="language_model", context=10
     )
     assert len(splits.train) == (1900 - 1) // 10
-    assert len(splits.validation) == (100 - 1) // 10
+    assert len(validation) == (100 - 1) // 10
 
 
 def test_image_folder_with_classes(tmp_path):
     stores.write_images(tmp_path, 30)
-    splits = data.load(
+    splits, validation = _load(
         f"images:{tmp_path}", task="classification", image_shape=(4, 4, 1)
     )
     assert splits.info.class_names == ("class0", "class1", "class2")
-    assert (len(splits.train), len(splits.validation)) == (27, 3)
+    assert (len(splits.train), len(validation)) == (27, 3)
     images, labels = splits.train.fetch(tf.range(27, dtype=tf.int64))
     numbers = np.rint(images.numpy()[:, 0, 0, 0] * 255).astype(int)
     np.testing.assert_array_equal(labels, numbers % 3)
-    held, _ = splits.validation.fetch(tf.range(3, dtype=tf.int64))
+    held, _ = validation.fetch(tf.range(3, dtype=tf.int64))
     others = np.rint(held.numpy()[:, 0, 0, 0] * 255).astype(int)
     assert sorted([*numbers, *others]) == list(range(30))
 
@@ -91,8 +98,8 @@ def test_image_folder_with_named_parts(tmp_path):
     for part, count in (("train", 9), ("val", 6)):
         (tmp_path / part).mkdir()
         stores.write_images(tmp_path / part, count)
-    splits = data.load(f"images:{tmp_path}", task="classification")
-    assert (len(splits.train), len(splits.validation)) == (9, 6)
+    splits, validation = _load(f"images:{tmp_path}", task="classification")
+    assert (len(splits.train), len(validation)) == (9, 6)
     assert splits.info.image_shape == (64, 64, 3)
 
 
@@ -124,15 +131,15 @@ def test_record_files(kind, tmp_path, caplog):
         "array_record": stores.write_array_records,
     }[kind]
     write(tmp_path, (10, 20))
-    splits = data.load(
+    splits, validation = _load(
         f"{kind}:data*",
         str(tmp_path),
         task="classification",
         image_shape=(4, 4, 1),
         num_classes=30,
     )
-    assert (len(splits.train), len(splits.validation)) == (27, 3)
-    both = [*_labels(splits.train), *_labels(splits.validation)]
+    assert (len(splits.train), len(validation)) == (27, 3)
+    both = [*_labels(splits.train), *_labels(validation)]
     assert sorted(both) == list(range(30))
     with caplog.at_level(logging.WARNING):
         guessed = data.load(
@@ -147,11 +154,11 @@ def test_labels_from_one_are_told(tmp_path, caplog):
         for number in range(1, 10):
             writer.write(stores.example(number))
     with caplog.at_level(logging.WARNING):
-        splits = data.load(
+        splits, validation = _load(
             f"tfrecord:{tmp_path}/*", task="classification", num_classes=9
         )
     assert "count from 1" in caplog.text
-    both = [*_labels(splits.train), *_labels(splits.validation)]
+    both = [*_labels(splits.train), *_labels(validation)]
     assert sorted(both) == list(range(9))
 
 
@@ -271,13 +278,13 @@ def test_tensorflow_datasets(file_format, tmp_path):
     folder = tmp_path / "grey_images" / "1.2.0"
     folder.mkdir(parents=True)
     _write_tfds(folder, file_format)
-    splits = data.load(
+    splits, validation = _load(
         "tfds:grey_images",
         str(tmp_path),
         task="classification",
         image_shape=(4, 4, 1),
     )
-    assert (len(splits.train), len(splits.validation)) == (20, 6)
+    assert (len(splits.train), len(validation)) == (20, 6)
     assert splits.info.class_names == ("a", "b")
     images, labels = splits.train.fetch(tf.range(20, dtype=tf.int64))
     numbers = np.rint(images.numpy()[:, 0, 0, 0] * 255).astype(int)

@@ -154,9 +154,10 @@ def test_python_source_is_python_and_held_out_by_file():
 
 
 def test_synthetic_depends_on_seed_and_number_alone():
-    def made(**changes):
-        fields = {"count": 9, "image_shape": (6, 5, 3), "num_classes": 4}
-        source = SyntheticImages(**fields | changes)
+    def made(count=9, **others):
+        source = SyntheticImages(
+            count=count, image_shape=(6, 5, 3), num_classes=4, **others
+        )
         return source.fetch(tf.constant([2, 8], tf.int64))
 
     images, labels = made()
