@@ -34,6 +34,7 @@ from tfmulti.keras3 import metrics as metrics_lib
 from tfmulti.keras3 import randomness, reduction
 from tfmulti.keras3 import state as state_lib
 from tfmulti.keras3 import step as step_lib
+from tfmulti.keras3 import xla
 from tfmulti.keras3.build import overrides
 
 
@@ -68,6 +69,7 @@ class StepFunction:
         self._structure: Any = None
         self._logs: list[tuple[Any, ...]] = []
         self._metrics: list[keras.Metric] = []
+        self._compiles = self._may_compile()
         self.read_logs = True
         self._execute = self._graph(self._execution)
         self._execute_batch = self._graph(self._one_batch)
@@ -173,7 +175,25 @@ class StepFunction:
             return self._note_logs(step, logs)
 
     def _call(self, data: Any) -> Any:
+        if self._compiles:
+            try:
+                return xla.train_step(self._model, data)
+            except step_lib.NotCompilable:
+                self._compiles = False
+                xla.warn_without(
+                    "its loss or a layer needs the other replicas' values"
+                )
         return getattr(self._model, self._method)(data)
+
+    def _may_compile(self) -> bool:
+        """Whether XLA is wanted, and this step is one that it can serve."""
+        model = self._model
+        if self._method != "train_step" or not model.jit_compile:
+            return False
+        if overrides(model, "train_step"):
+            xla.warn_without("it has a train_step of its own")
+            return False
+        return not model.run_eagerly and model.optimizer is not None
 
     def _call_guarded(
         self, step: step_lib.Step, total: tf.Tensor, data: Any

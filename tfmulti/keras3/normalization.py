@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfmulti.keras3 import reduction
 from tfmulti.keras3 import step as step_lib
 
 
@@ -37,7 +38,7 @@ def packed_moments(original: Callable[..., Any]) -> Callable[..., Any]:
             ],
             axis=0,
         )
-        total = context.all_reduce(tf.distribute.ReduceOp.SUM, packed)
+        (total,) = reduction.sum_over_replicas([packed])
         size = tf.size(kept)
         mean = tf.math.divide_no_nan(total[:size], total[-1])
         variance = tf.maximum(

@@ -30,6 +30,9 @@ def sum_over_replicas(values: Sequence[Gradient]) -> list[Gradient]:
     context = step_lib.replica_context()
     if context is None:
         return list(values)
+    step = step_lib.current()
+    if step is not None and step.compiling:
+        raise step_lib.NotCompilable
     present = [(i, v) for i, v in enumerate(values) if v is not None]
     result: list[Gradient] = [None] * len(values)
     if not present:

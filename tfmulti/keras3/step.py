@@ -43,6 +43,7 @@ class Step:
     rows: tf.Tensor | None = None
     defer_gradients: bool = False
     in_gradient: bool = False
+    compiling: bool = False
     reduced: set[int] = field(default_factory=set)
     results: dict[int, Any] = field(default_factory=dict)
 
@@ -73,6 +74,20 @@ def running(step: Step | None) -> Iterator[Step | None]:
         yield step
     finally:
         _STEP.reset(token)
+
+
+class NotCompilable(Exception):
+    """Code that needs the other replicas stands inside a compiled part."""
+
+
+@contextlib.contextmanager
+def compiling(step: Step) -> Iterator[None]:
+    """Marks the code inside as compiled by XLA: no collectives there."""
+    step.compiling = True
+    try:
+        yield
+    finally:
+        step.compiling = False
 
 
 def local_updates_only() -> bool:
