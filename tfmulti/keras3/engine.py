@@ -31,10 +31,9 @@ from keras.src import tree
 
 from tfmulti.keras3 import batches as batches_lib
 from tfmulti.keras3 import metrics as metrics_lib
-from tfmulti.keras3 import randomness, reduction
+from tfmulti.keras3 import randomness, reduction, xla
 from tfmulti.keras3 import state as state_lib
 from tfmulti.keras3 import step as step_lib
-from tfmulti.keras3 import xla
 from tfmulti.keras3.build import overrides
 
 
@@ -261,7 +260,8 @@ class StepFunction:
     def _note_logs(self, step: step_lib.Step, logs: Any) -> list[tf.Tensor]:
         """Remembers where each log comes from; gives those of no metric."""
         self._structure = logs
-        self._logs, raw = [], []
+        self._logs = []
+        raw: list[tf.Tensor] = []
         for leaf in tree.flatten(logs):
             noted = step.results.get(id(leaf))
             if noted is not None:

@@ -8,12 +8,14 @@ that one update costs one all-reduce, whatever the number of variables.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from tfmulti.keras3 import step as step_lib
 
-Gradient = tf.Tensor | tf.IndexedSlices | None
+# A tensor, `IndexedSlices` or None.
+Gradient = Any
 
 
 def sum_over_replicas(values: Sequence[Gradient]) -> list[Gradient]:

@@ -5,7 +5,8 @@ all-reduce, and it sees one device. So each replica's loss and gradients are
 one compiled function of its own part, and the sum over replicas, the update
 and the metrics stay outside.
 
-    strategy.run ─► replica:  [XLA: forward, loss, backward] ─► all-reduce ─► update
+    strategy.run ─► replica: [XLA: forward, loss, backward]
+                             ─► all-reduce ─► update ─► metrics
 
 It serves Keras's own `train_step`. A loss or layer that needs the other
 replicas while it computes (a masked mean, synchronised BatchNormalization)
