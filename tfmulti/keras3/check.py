@@ -143,9 +143,11 @@ def _digests(
 
 def _digest(variable: keras.Variable) -> tf.Tensor:
     """Gives sum, weighted sum, least and largest element as float64."""
-    flat = tf.cast(tf.reshape(tf.convert_to_tensor(variable.value), [-1]), tf.float64)
-    place = tf.cast(tf.range(tf.size(flat)) + 1, tf.float64)
-    weighted = tf.reduce_sum(flat * place) / tf.cast(tf.size(flat), tf.float64)
+    value = tf.convert_to_tensor(variable.value)
+    flat = tf.cast(tf.reshape(value, [-1]), tf.float64)
+    size = tf.size(flat)
+    place = tf.cast(tf.range(size) + 1, tf.float64)
+    weighted = tf.reduce_sum(flat * place) / tf.cast(size, tf.float64)
     return tf.stack(
         [
             tf.reduce_sum(flat),

@@ -6,10 +6,9 @@ plain mean that is all there is to do, and it costs nothing. The other
 reductions become exact with one factor each, where L_r is what replica r
 returns and sum_r share_r * L_r must be the value of the whole batch:
 
-    sum, none             L_r = local / share_r
-    masked mean           L_r = local sum / (share_r * valid tokens, all replicas)
-    mean_with_sample_weight
-                          L_r = local sum / (share_r * weights, all replicas)
+    sum, none                 L_r = local / share_r
+    masked mean               L_r = local sum / (share_r * all valid entries)
+    mean_with_sample_weight   L_r = local sum / (share_r * all weights)
 
 The last two need the global denominator: one scalar all-reduce.
 

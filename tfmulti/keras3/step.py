@@ -4,12 +4,12 @@ The engine runs a model's `train_step` (or `test_step`) once per replica, each
 in a thread of its own. Code deep inside Keras (a loss, an optimizer, a seed
 generator) must know in which step it runs:
 
-    engine ──strategy.run──► replica thread 0:  with running(Step(...)): train_step
-                             replica thread 1:  with running(Step(...)): train_step
+    engine ─strategy.run─► replica 0:  with running(Step(...)): train_step
+                           replica 1:  with running(Step(...)): train_step
 
-Inside a step the convention of this package holds: **a replica computes as one
-device would on its part of the batch** (means are means over that part), and
-whatever leaves the replica is weighted by `share`, its part of the global
+Inside a step the convention of this package holds: a replica computes as
+one device would on its part of the batch (means are means over that part),
+and whatever leaves the replica is weighted by `share`, its part of the global
 batch. The weighted sum over replicas is then the value of the whole batch,
 for even and uneven parts, for Keras's losses and for a person's own.
 """

@@ -27,7 +27,7 @@ FIX = Fix(
             target="tensorflow.python.eager.backprop:GradientTape",
             attribute="gradient",
             wrap=_gradient,
-            digest="",
+            digest="bed4d4771d99",
         ),
     ),
 )

@@ -19,7 +19,7 @@ FIX = Fix(
             target="keras.src.metrics.reduction_metrics:Mean",
             attribute="update_state",
             wrap=metrics.weighted_scalar,
-            digest="",
+            digest="95d8f56903ba",
         ),
     ),
 )

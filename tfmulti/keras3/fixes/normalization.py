@@ -15,7 +15,7 @@ FIX = Fix(
             target="keras.src.backend.tensorflow.nn",
             attribute="_compute_moments_sync",
             wrap=normalization.packed_moments,
-            digest="",
+            digest="4ef59a47d67b",
         ),
     ),
 )

@@ -27,25 +27,25 @@ FIX = Fix(
     upstream="https://github.com/keras-team/keras/issues/20582",
     versions="keras 3.15",
     patches=(
-        Patch(target=_BASE, attribute="apply", wrap=_apply, digest=""),
-        Patch(target=_SCALED, attribute="apply", wrap=_apply, digest=""),
+        Patch(target=_BASE, attribute="apply", wrap=_apply, digest="72c9ffc2e5a1"),
+        Patch(target=_SCALED, attribute="apply", wrap=_apply, digest="5b420bee98c3"),
         Patch(
             target=_SCALED,
             attribute="_tf_apply",
             wrap=optimizers.common_apply,
-            digest="",
+            digest="d492e03d6b8f",
         ),
         Patch(
             target=_BASE,
             attribute="_clip_gradients",
             wrap=optimizers.reduce_then_clip,
-            digest="",
+            digest="1692288341cd",
         ),
         Patch(
             target=_TENSORFLOW,
             attribute="_all_reduce_sum_gradients",
             wrap=optimizers.already_reduced,
-            digest="",
+            digest="461b39f7ed0e",
         ),
     ),
 )

@@ -22,13 +22,13 @@ FIX = Fix(
             target=_VARIABLE,
             attribute="_initialize_with_initializer",
             wrap=variables.lifted_initialization,
-            digest="",
+            digest="d397650438ee",
         ),
         Patch(
             target=_VARIABLE,
             attribute="_direct_assign",
             wrap=variables.local_assign,
-            digest="",
+            digest="cb249322a3f6",
         ),
     ),
 )
