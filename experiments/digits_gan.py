@@ -15,8 +15,9 @@ EXPERIMENT = Experiment(
     summary="A DCGAN draws 8x8 digits that a classifier is sure of.",
     task="gan",
     model="dcgan",
+    model_config={"width": 64, "levels": 2},
     data="digits",
-    epochs=100,
+    epochs=80,
     global_batch_size=64,
     learning_rate=5e-4,
 )

@@ -70,7 +70,7 @@ class Gan:
         files = {"samples": SAMPLE_GRID}
         if not splits.info.num_classes:
             return Shown(files=files)
-        judge = _judge(job)
+        judge = _judge(job, splits.info)
         verdict = judge(images)
         metrics = {
             "share_sure": verdict.share_sure,
@@ -80,10 +80,17 @@ class Gan:
         return Shown(metrics=metrics, files=files)
 
 
-def _judge(job: Job) -> Judge:
+def _judge(job: Job, info: DataInfo) -> Judge:
     """Trains the judge on the same images, with their labels."""
     assert job.experiment is not None
-    labelled = load(job.experiment.data, job.data_dir, task="classification")
+    labelled = load(
+        job.experiment.data,
+        job.data_dir,
+        task="classification",
+        image_shape=info.image_shape,
+        num_classes=info.num_classes,
+        seed=job.experiment.seed,
+    )
     assert labelled.info.num_classes
     count = len(labelled.train)
     chosen = np.random.default_rng(SEED).permutation(count)[:JUDGE_EXAMPLES]
