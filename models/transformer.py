@@ -33,7 +33,10 @@ PACKAGE = "tfmulti_models"
 INITIAL_STDDEV = 0.02
 
 
-def _normal(stddev: float = INITIAL_STDDEV) -> keras.initializers.Initializer:
+def normal(
+    stddev: float = INITIAL_STDDEV,
+) -> keras.initializers.Initializer:
+    """Gives the initializer of all the weights but the norms."""
     return keras.initializers.RandomNormal(stddev=stddev)
 
 
@@ -70,13 +73,13 @@ class SelfAttention(layers.Layer):
         width = input_shape[-1]
         self.qkv = layers.Dense(
             3 * width,
-            kernel_initializer=_normal(),
+            kernel_initializer=normal(),
             dtype=self.dtype_policy,
             name="qkv",
         )
         self.project = layers.Dense(
             width,
-            kernel_initializer=_normal(self.output_stddev),
+            kernel_initializer=normal(self.output_stddev),
             dtype=self.dtype_policy,
             name="project",
         )
@@ -182,13 +185,13 @@ class Block(layers.Layer):
         )
         self.widen = layers.Dense(
             self.mlp_width,
-            kernel_initializer=_normal(),
+            kernel_initializer=normal(),
             dtype=dtype,
             name="widen",
         )
         self.narrow = layers.Dense(
             input_shape[-1],
-            kernel_initializer=_normal(stddev),
+            kernel_initializer=normal(stddev),
             dtype=dtype,
             name="narrow",
         )
@@ -245,7 +248,7 @@ class Positions(layers.Layer):
         """Creates the table [length, width]."""
         self.table = self.add_weight(
             shape=(self.length, input_shape[-1]),
-            initializer=_normal(),
+            initializer=normal(),
             name="table",
         )
 

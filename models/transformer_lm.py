@@ -20,7 +20,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import layers
+from keras import layers, ops
 from tfmulti_models import checks, costs, transformer
 
 # name: (layers, width, heads)
@@ -92,6 +92,60 @@ class Config:
         return cls(**published | changes)
 
 
+@keras.saving.register_keras_serializable(package=transformer.PACKAGE)
+class TokenEmbedding(layers.Layer):
+    """A vector for each token, and in reverse a logit for each token.
+
+    `keras.layers.ReversibleEmbedding` does the same, but in mixed precision
+    its logits depend on the policy of the model around it: under a float32
+    model its kernel is rounded to the layer's dtype first, so that a model
+    that is saved and loaded gives other logits (Keras 3.15).
+
+    Args:
+        vocabulary_size: Different tokens.
+        width: Features of a vector.
+    """
+
+    def __init__(self, vocabulary_size: int, width: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.width = width
+
+    def build(self, input_shape: tuple[Any, ...]) -> None:
+        """Creates the table [vocabulary_size, width]."""
+        self.table = self.add_weight(
+            shape=(self.vocabulary_size, self.width),
+            initializer=transformer.normal(),
+            autocast=False,
+            name="table",
+        )
+
+    def call(self, inputs: Any, reverse: bool = False) -> Any:
+        """Gives vectors of tokens [batch, tokens], or logits of vectors.
+
+        Args:
+            inputs: Integer tokens [batch, tokens]; in reverse, vectors
+                [batch, tokens, width].
+            reverse: Whether logits are wanted.
+
+        Returns:
+            Vectors [batch, tokens, width] in the compute dtype, or logits
+            [batch, tokens, vocabulary_size] in float32.
+        """
+        if not reverse:
+            vectors = ops.take(self.table, inputs, axis=0)
+            return ops.cast(vectors, self.compute_dtype)
+        vectors = ops.cast(inputs, "float32")
+        return ops.matmul(vectors, ops.transpose(self.table))
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer."""
+        return super().get_config() | {
+            "vocabulary_size": self.vocabulary_size,
+            "width": self.width,
+        }
+
+
 def build(config: Config) -> keras.Model:
     """Builds the language model.
 
@@ -101,15 +155,8 @@ def build(config: Config) -> keras.Model:
         that follows each.
     """
     tokens = keras.Input((None,), dtype="int32", name="tokens")
-    embedding = layers.ReversibleEmbedding(
-        config.vocabulary_size,
-        config.width,
-        tie_weights=config.tied,
-        embeddings_initializer=keras.initializers.RandomNormal(
-            stddev=transformer.INITIAL_STDDEV
-        ),
-        reverse_dtype="float32",
-        name="embedding",
+    embedding = TokenEmbedding(
+        config.vocabulary_size, config.width, name="embedding"
     )
     x = embedding(tokens)
     x = transformer.Positions(config.context_length, name="positions")(x)
@@ -124,10 +171,17 @@ def build(config: Config) -> keras.Model:
             name=f"block_{index}",
         )(x)
     x = layers.LayerNormalization(epsilon=1e-5, name="norm")(x)
-    # The embedding computes float32 logits, but declares the policy's dtype.
-    logits = layers.Activation("linear", dtype="float32", name="logits")
-    outputs = logits(embedding(x, reverse=True))
-    return keras.Model(tokens, outputs, name="transformer_lm")
+    if config.tied:
+        logits = embedding(x, reverse=True)
+    else:
+        logits = layers.Dense(
+            config.vocabulary_size,
+            use_bias=False,
+            kernel_initializer=transformer.normal(),
+            dtype="float32",
+            name="logits",
+        )(x)
+    return keras.Model(tokens, logits, name="transformer_lm")
 
 
 def sample(

@@ -78,6 +78,11 @@ def case(name: str, **settings: Any) -> Case:
     return Case(name, module, module.Config(**settings))
 
 
+def first(name: str) -> Case:
+    """Gives a factory's first small case."""
+    return case(name, **SMALL[name][0])
+
+
 def small_cases(names: tuple[str, ...] = FACTORIES) -> Iterator[Case]:
     """Gives every small case of these factories."""
     for name in names:

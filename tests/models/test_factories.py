@@ -37,7 +37,7 @@ def test_entry_points_name_every_factory():
     assert set(cases.FACTORIES) <= {point.name for point in points}
     for name in cases.FACTORIES:
         module = points[name].load()
-        assert module is cases.case(name, **cases.SMALL[name][0]).module
+        assert module is cases.first(name).module
 
 
 @pytest.mark.parametrize("case", cases.small_cases(), ids=cases.identifier)
@@ -72,7 +72,7 @@ def test_same_seed_same_weights(case):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_mixed_precision_keeps_outputs_float32(name, policy):
     keras.config.set_dtype_policy(policy)
-    case = cases.case(name, **cases.SMALL[name][0])
+    case = cases.first(name)
     model = case.module.build(case.config)
     logits = model(_batch(case, 2))
     assert model.output.dtype == logits.dtype.name == "float32"
@@ -81,9 +81,11 @@ def test_mixed_precision_keeps_outputs_float32(name, policy):
     assert policy.removeprefix("mixed_") in inner
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize(
-    "case", cases.small_cases(CLASSIFIERS), ids=cases.identifier
+    ("case", "policy"),
+    [(case, "float32") for case in cases.small_cases(CLASSIFIERS)]
+    + [(cases.first(name), "mixed_bfloat16") for name in CLASSIFIERS],
+    ids=cases.identifier,
 )
 def test_save_and_load_gives_the_same_outputs(case, policy, tmp_path):
     keras.config.set_dtype_policy(policy)
@@ -99,7 +101,7 @@ def test_save_and_load_gives_the_same_outputs(case, policy, tmp_path):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_steps_lower_the_loss(name):
     keras.utils.set_random_seed(3)
-    case = cases.case(name, **cases.SMALL[name][0])
+    case = cases.first(name)
     model = case.module.build(case.config)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(1e-3), loss, jit_compile=False)

@@ -12,7 +12,7 @@ from tests.models import cases
 from tests.models.graph_flops import forward_flops
 
 ALL = list(cases.small_cases(cases.ADVERSARIAL))
-FIRST = [cases.case(name, **cases.SMALL[name][0]) for name in cases.ADVERSARIAL]
+FIRST = [cases.first(name) for name in cases.ADVERSARIAL]
 LABELLED = [case for case in ALL if case.config.num_classes]
 
 

@@ -59,8 +59,14 @@ def test_tied_output_is_the_embedding():
     ) - transformer_lm.parameter_count(tied)
     assert extra == tied.vocabulary_size * tied.width
     model = transformer_lm.build(tied)
-    names = [weight.name for weight in model.weights]
-    assert names.count("embeddings") == 1
+    tokens = np.arange(12, dtype="int32")[None]
+    before = np.asarray(model(tokens))
+    assert np.any(before)
+    # A vector of zeros must give its token the logit zero.
+    table = model.get_layer("embedding").table
+    table.assign(np.asarray(table) * (np.arange(256) != 200)[:, None])
+    assert not np.any(np.asarray(model(tokens))[..., 200])
+    assert np.all(before[..., 200])
 
 
 @pytest.mark.parametrize(
