@@ -27,8 +27,18 @@ FIX = Fix(
     upstream="https://github.com/keras-team/keras/issues/20582",
     versions="keras 3.15",
     patches=(
-        Patch(target=_BASE, attribute="apply", wrap=_apply, digest="72c9ffc2e5a1"),
-        Patch(target=_SCALED, attribute="apply", wrap=_apply, digest="5b420bee98c3"),
+        Patch(
+            target=_BASE,
+            attribute="apply",
+            wrap=_apply,
+            digest="72c9ffc2e5a1",
+        ),
+        Patch(
+            target=_SCALED,
+            attribute="apply",
+            wrap=_apply,
+            digest="5b420bee98c3",
+        ),
         Patch(
             target=_SCALED,
             attribute="_tf_apply",
