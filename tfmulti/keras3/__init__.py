@@ -5,6 +5,8 @@
     metrics, state, randomness      one idea each, plain functions
     build, engine, prediction       the step engine
     trainer                         where Keras looks for it
+    agreement, seeds, inputs,
+    alike, callbacks, saving        several workers act as one
     patching, fixes/                what is replaced where; undone by `undo`
 
 Nothing is replaced at import. `apply(strategy)` puts the fixes in force and
@@ -21,6 +23,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfmulti.keras3 import seeds
 from tfmulti.keras3 import step as step_lib
 from tfmulti.keras3.fixes import FIXES
 from tfmulti.keras3.patching import Applied
@@ -59,6 +62,7 @@ def apply(strategy: tf.distribute.Strategy) -> Applied:
             continue
         record.apply(fix)
     _allow_local_updates(strategy.extended)
+    seeds.agree_on_seeds(strategy)
     return record
 
 

@@ -21,7 +21,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 
 from tfmulti.keras3 import batches as batches_lib
 from tfmulti.keras3 import build as build_lib
-from tfmulti.keras3 import engine, prediction, randomness
+from tfmulti.keras3 import engine, inputs, prediction, randomness
 from tfmulti.keras3 import metrics as metrics_lib
 from tfmulti.keras3 import state as state_lib
 
@@ -124,12 +124,10 @@ def epoch_iterator(original: type) -> type:
 
 def _batches(strategy: tf.distribute.Strategy, adapter: Any) -> Any:
     arrays = isinstance(adapter, array_data_adapter.ArrayDataAdapter)
-    dataset = adapter.get_tf_dataset()
+    dataset = inputs.dataset_of(strategy, adapter)
     if not isinstance(dataset, tf.data.Dataset):
         return batches_lib.ForeignBatches(dataset)
-    off = tf.data.experimental.AutoShardPolicy.OFF
-    policy = dataset.options().experimental_distribute.auto_shard_policy
-    if policy == off and not arrays:
+    if inputs.is_off(dataset) and not arrays:
         # The person shards the data: every worker has batches of its own.
         return batches_lib.ForeignBatches(
             strategy.experimental_distribute_dataset(dataset)
@@ -171,7 +169,9 @@ def get_metrics_result(original: Callable[..., Any]) -> Callable[..., Any]:
         ):
             return original(self)
         leaves = metrics_lib.leaf_metrics(self.metrics)
-        read = _kept(self, "read", leaves, lambda: _reader(self, leaves))
+        read = kept_function(
+            self, "read", leaves, lambda: _reader(self, leaves)
+        )
         with metrics_lib.results_given(leaves, read()):
             return original(self)
 
@@ -196,7 +196,7 @@ def agree(model: keras.Model) -> None:
     strategy = model.distribute_strategy
     if not variables or strategy.num_replicas_in_sync == 1:
         return
-    _kept(
+    kept_function(
         model,
         "agree",
         variables,
@@ -204,7 +204,7 @@ def agree(model: keras.Model) -> None:
     )()
 
 
-def _kept(
+def kept_function(
     model: keras.Model,
     name: str,
     on: list[Any],

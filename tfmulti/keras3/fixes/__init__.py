@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tfmulti.keras3.fixes import (
+    agreement,
+    callbacks,
     engine,
     gradients,
     losses,
@@ -10,6 +12,7 @@ from tfmulti.keras3.fixes import (
     normalization,
     optimizers,
     randomness,
+    saving,
     variables,
 )
 from tfmulti.keras3.patching import Fix
@@ -23,4 +26,7 @@ FIXES: tuple[Fix, ...] = (
     randomness.FIX,
     normalization.FIX,
     engine.FIX,
+    agreement.FIX,
+    callbacks.FIX,
+    saving.FIX,
 )
