@@ -24,7 +24,7 @@ EXPERIMENT = Experiment(
         "heads": 4,
     },
     data="python_source",
-    epochs=4,
+    epochs=5,
     steps_per_epoch=100,
     global_batch_size=32,
     learning_rate=3e-3,

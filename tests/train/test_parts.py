@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import keras  # Its import sets variables: not inside a test.
 import numpy as np
 import pytest
 
@@ -124,8 +125,6 @@ def test_a_run_folder_is_made_once(tmp_path: Path):
 
 
 def test_the_recorder_records_what_fit_did(tmp_path: Path):
-    import keras
-
     from tfmulti.train.recorder import EpochRecorder
 
     x = np.random.default_rng(0).random((30, 4), np.float32)
@@ -181,8 +180,6 @@ def test_the_judge_knows_digits_and_is_not_sure_of_noise():
 
 
 def test_text_is_continued_from_the_models_distribution():
-    import keras
-
     from tfmulti.train.language_model import continue_text
 
     # A model that always says: the next token is this one plus one.
