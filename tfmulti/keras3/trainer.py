@@ -118,6 +118,19 @@ def epoch_iterator(original: type) -> type:
                 distribute_strategy, self.data_adapter
             )
             self.element_spec = self._distributed_dataset.element_spec
+            self._forget_foreign_count()
+
+        def reset(self) -> None:
+            super().reset()
+            self._forget_foreign_count()
+
+        def _forget_foreign_count(self) -> None:
+            # Shards are batched anew when they are distributed, so that the
+            # adapter's count is not that of the steps.
+            if isinstance(
+                self._distributed_dataset, batches_lib.ForeignBatches
+            ):
+                self._num_batches = None
 
     return ReplicatedEpochIterator
 
