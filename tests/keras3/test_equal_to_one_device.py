@@ -189,7 +189,7 @@ def test_logs_at_batch_ends_are_global(two):
     x, y = data(23)
     seen = {}
     for strategy in (None, two):
-        logs = seen.setdefault(strategy, [])
+        kept = seen.setdefault(strategy, [])
         model = mlp(
             strategy,
             _optimizers()["sgd"],
@@ -203,8 +203,8 @@ def test_logs_at_batch_ends_are_global(two):
             verbose=0,
             callbacks=[
                 keras.callbacks.LambdaCallback(
-                    on_train_batch_end=lambda _, now, logs=logs: logs.append(
-                        [now["loss"], now["rmse"]]
+                    on_train_batch_end=lambda batch, logs, kept=kept: (
+                        kept.append([logs["loss"], logs["rmse"]])
                     )
                 )
             ],

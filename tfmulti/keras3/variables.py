@@ -49,3 +49,21 @@ def local_assign(original: Callable[..., None]) -> Callable[..., None]:
         copy().assign(tf.cast(value, self._value.dtype))
 
     return direct_assign
+
+
+def python_number(
+    original: Callable[..., Any], kind: type
+) -> Callable[..., Any]:
+    """Wraps `__int__` or `__float__` of Keras's variables.
+
+    `float(optimizer.learning_rate)` fails for a variable with copies, since
+    TensorFlow's distributed variables are no Python numbers.
+    """
+
+    def number(self: Any) -> Any:
+        if isinstance(self.value, tf.distribute.DistributedValues):
+            if self.shape.rank == 0 and tf.executing_eagerly():
+                return kind(self.value.numpy())
+        return original(self)
+
+    return number

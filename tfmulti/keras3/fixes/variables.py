@@ -2,10 +2,12 @@
 
 An optimizer or layer that is built in its first step puts the step under a
 `cond`, where collectives lose their keys; the counter of steps merges all
-replicas wherever it is updated.
+replicas wherever it is updated; `float(optimizer.learning_rate)` fails.
 """
 
 from __future__ import annotations
+
+import functools
 
 from tfmulti.keras3 import variables
 from tfmulti.keras3.patching import Fix, Patch
@@ -29,6 +31,18 @@ FIX = Fix(
             attribute="_direct_assign",
             wrap=variables.local_assign,
             digest="cb249322a3f6",
+        ),
+        Patch(
+            target="keras.src.backend.common.variables:Variable",
+            attribute="__int__",
+            wrap=functools.partial(variables.python_number, kind=int),
+            digest="",
+        ),
+        Patch(
+            target="keras.src.backend.common.variables:Variable",
+            attribute="__float__",
+            wrap=functools.partial(variables.python_number, kind=float),
+            digest="",
         ),
     ),
 )
