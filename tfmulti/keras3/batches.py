@@ -23,6 +23,7 @@ each row is used exactly once.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,9 @@ from typing import Any
 import tensorflow as tf
 
 DATA, ROWS, TOTAL, MORE = "data", "rows", "total", "more"
+
+# More batches than any run takes: the caller counts its steps.
+ENDLESS = sys.maxsize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,7 @@ class Batches:
         self.element_spec = dataset.element_spec
         self.count = count
         parts = split(dataset, Placement.of(strategy), endless=count is None)
-        self._repeats = bool(count) and repeatable
+        self._repeats = repeatable and count not in (None, 0, ENDLESS)
         if self._repeats:
             parts = parts.repeat()
         self._distributed = strategy.distribute_datasets_from_function(
@@ -110,10 +114,12 @@ class ForeignBatches:
     def __init__(self, distributed: Any):
         self._distributed = distributed
         self.element_spec = _one_replica_spec(distributed.element_spec)
-        self.count = None
 
     def __iter__(self) -> BatchIterator:
-        return BatchIterator(iter(self._distributed), None, foreign=True)
+        count = known_count(self._distributed)
+        # Workers may hold different numbers of batches, unless without end.
+        remaining = ENDLESS if count == ENDLESS else None
+        return BatchIterator(iter(self._distributed), remaining, foreign=True)
 
 
 class BatchIterator:
@@ -158,9 +164,12 @@ class BatchIterator:
         return element
 
 
-def known_count(dataset: tf.data.Dataset) -> int | None:
-    """Gives the number of batches, or None for endless or unknown."""
-    count = int(dataset.cardinality())
+def known_count(dataset: Any) -> int | None:
+    """Gives the number of batches, `ENDLESS`, or None where it is unknown."""
+    cardinality = dataset.cardinality
+    count = int(cardinality() if callable(cardinality) else cardinality)
+    if count == tf.data.INFINITE_CARDINALITY:
+        return ENDLESS
     return count if count >= 0 else None
 
 

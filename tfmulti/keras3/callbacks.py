@@ -26,6 +26,7 @@ import keras
 from tfmulti.keras3 import agreement, alike, engine, saving, trainer
 from tfmulti.keras3 import callback_roles as roles
 
+_BOARD = keras.callbacks.TensorBoard
 _PLAN, _ALL = "_tfmulti_plan", "_tfmulti_all_callbacks"
 
 
@@ -41,6 +42,7 @@ class Plan:
         saves: Counters of the callbacks that save inside epochs.
         owners: Place -> the worker that writes to it.
         restores: A `BackupAndRestore` may load weights.
+        agreed_stop: All workers have agreed to stop.
         stop: A stop that was wished for where workers do not agree.
     """
 
@@ -51,6 +53,7 @@ class Plan:
     saves: list[SaveClock]
     owners: dict[str, int]
     restores: bool
+    agreed_stop: bool = False
     stop: bool = False
 
 
@@ -134,19 +137,12 @@ def on_train_begin(original: Callable[..., None]) -> Callable[..., None]:
         model = self.model
         if not _governed(model):
             return original(self, logs)
-        # Those left out of an earlier `fit` with this list are back.
-        self.callbacks = list(getattr(self, _ALL, self.callbacks))
-        strategy = model.distribute_strategy
-        _print_on_chief_only(self)
         # A progress bar is silent in the evaluation inside `fit`.
         for callback in self.callbacks:
             if isinstance(callback, keras.callbacks.ProgbarLogger):
                 callback._called_in_fit = True
-        plan = plan_of(
-            agreement.gather(strategy, _said(self.callbacks), "fit begins")
-        )
+        plan = _plan_together(self, "fit begins")
         setattr(self, _PLAN, plan)
-        _leave_out(self, plan, agreement.worker(strategy))
         _set_reads(model.train_function, plan.reads_train_logs)
         trainer.agree(model)
         original(self, logs)
@@ -169,7 +165,9 @@ def on_train_batch_end(original: Callable[..., None]) -> Callable[..., None]:
         original(self, batch, logs)
         if plan.decides_at_batches:
             alike.agree(self.model, "the end of a batch", numbers_only=True)
-        elif agreement.several(self.model.distribute_strategy):
+        elif not plan.agreed_stop and agreement.several(
+            self.model.distribute_strategy
+        ):
             # A signal handler, a thread: taken up where all agree.
             plan.stop |= bool(self.model.stop_training)
             self.model.stop_training = False
@@ -186,6 +184,7 @@ def on_epoch_begin(original: Callable[..., None]) -> Callable[..., None]:
         plan = getattr(self, _PLAN, None)
         if plan is not None and plan.decides_at_epoch_begin:
             alike.agree(self.model, "the start of an epoch", numbers_only=True)
+            plan.agreed_stop = bool(self.model.stop_training)
 
     return begin
 
@@ -231,16 +230,22 @@ def on_test_begin(original: Callable[..., None]) -> Callable[..., None]:
             return original(self, logs)
         plan = getattr(self, _PLAN, None)
         if plan is None:
-            _print_on_chief_only(self)
-            reads = any(map(roles.reads_test_logs, self.callbacks))
-            strategy = model.distribute_strategy
-            reads = agreement.any_true(strategy, reads, "evaluate begins")
-        else:
-            reads = plan.reads_test_logs
-        _set_reads(model.test_function, reads)
+            plan = _plan_together(self, "evaluate begins")
+        _set_reads(model.test_function, plan.reads_test_logs)
         return original(self, logs)
 
     return begin
+
+
+def on_test_end(original: Callable[..., None]) -> Callable[..., None]:
+    """Wraps `CallbackList.on_test_end`."""
+
+    def end(self: Any, logs: Any = None) -> None:
+        original(self, logs)
+        if getattr(self, _PLAN, None) is None:
+            self.callbacks = getattr(self, _ALL, self.callbacks)
+
+    return end
 
 
 def on_predict_begin(original: Callable[..., None]) -> Callable[..., None]:
@@ -265,6 +270,32 @@ def save_where_agreed(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **kwargs)
 
     return save
+
+
+def board_on_its_owner(original: Callable[..., None]) -> Callable[..., None]:
+    """Wraps `TensorBoard.set_model`, which writes before anybody begins.
+
+    Workers other than the chief wait until it is known who writes.
+    """
+
+    def set_model(self: Any, model: Any) -> None:
+        if _governed(model) and agreement.worker(model.distribute_strategy):
+            return keras.callbacks.Callback.set_model(self, model)
+        return original(self, model)
+
+    return set_model
+
+
+def _plan_together(callbacks: Any, what: str) -> Plan:
+    """Shows the other workers this one's callbacks; leaves out what writes."""
+    # Those left out of an earlier run with this list are back.
+    callbacks.callbacks = list(getattr(callbacks, _ALL, callbacks.callbacks))
+    _print_on_chief_only(callbacks)
+    strategy = callbacks.model.distribute_strategy
+    said = _said(callbacks.callbacks)
+    plan = plan_of(agreement.gather(strategy, said, what))
+    _leave_out(callbacks, plan, agreement.worker(strategy))
+    return plan
 
 
 def _governed(model: Any) -> bool:
@@ -303,4 +334,6 @@ def _leave_out(callbacks: Any, plan: Plan, worker: int) -> None:
             callback.verbose = 0
         if writes or checkpoint:
             kept.append(callback)
+        if writes and worker and isinstance(callback, _BOARD):
+            _BOARD.set_model.__wrapped__(callback, callbacks.model)
     callbacks.callbacks = kept

@@ -37,6 +37,7 @@ FIX = Fix(
         _list("on_epoch_end", callbacks.on_epoch_end, "f2e922ef0e24"),
         _list("on_train_end", callbacks.on_train_end, "273ff2b7b717"),
         _list("on_test_begin", callbacks.on_test_begin, "52365bf3dde1"),
+        _list("on_test_end", callbacks.on_test_end, "e28d414f35bd"),
         _list("on_predict_begin", callbacks.on_predict_begin, "b326e8a2c0e4"),
         Patch(
             target=_CHECKPOINT,
@@ -49,6 +50,12 @@ FIX = Fix(
             attribute="_save_model",
             wrap=callbacks.save_where_agreed,
             digest="94e4d072c55a",
+        ),
+        Patch(
+            target="keras.src.callbacks.tensorboard:TensorBoard",
+            attribute="set_model",
+            wrap=callbacks.board_on_its_owner,
+            digest="6b53ba06df07",
         ),
     ),
 )
