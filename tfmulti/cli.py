@@ -1,6 +1,7 @@
 """The console script `tfmulti`: one word for each command.
 
-`tfmulti run ...` is `python -m tfmulti.run ...`, and so for the others. A
+`tfmulti run ...` is `python -m tfmulti.run ...`, and so for the others;
+`tfmulti --flags ...` without a command means `run`. A
 command is a module of this package with a function `main(argv) -> exit code`,
 loaded only when it is asked for.
 """
@@ -15,6 +16,7 @@ from tfmulti.version import VERSION
 
 COMMANDS: Mapping[str, str] = {
     "run": "train an experiment, or run your own script, on many devices",
+    "doctor": "say what is right and wrong with this machine's software",
 }
 
 
@@ -34,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[0] == "--version":
         print(f"tfmulti {VERSION}")
         return 0
+    if words[0].startswith("-"):
+        words.insert(0, "run")
     if words[0] not in COMMANDS:
         print(
             f"tfmulti: received the command {words[0]!r}; allowed: "
@@ -53,6 +57,7 @@ def _help() -> str:
             "Trains Keras models on many GPUs with the result of one.",
             "",
             "  tfmulti COMMAND [FLAGS]     tfmulti COMMAND --help",
+            "  tfmulti [FLAGS]             the same as tfmulti run [FLAGS]",
             "",
             "Commands:",
             *lines,

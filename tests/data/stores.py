@@ -21,7 +21,12 @@ from tfmulti.data.record_files import (
 from tfmulti.data.records import ImageKeys, ImageRecordSource
 from tfmulti.data.source import Source
 from tfmulti.data.synthetic import SyntheticImages, SyntheticTokens
-from tfmulti.data.windows import MappedBytes, WindowSource, open_stream, stream_of
+from tfmulti.data.windows import (
+    MappedBytes,
+    WindowSource,
+    open_stream,
+    stream_of,
+)
 
 COUNT = 23
 SHAPE = (4, 4, 1)

@@ -194,7 +194,10 @@ def test_mirrored_replicas_read_their_rows(devices, count, epochs):
         read = data.distributed(source, strategy, **options)
     whole = _read(data.global_batches(source, **options))
     got = [
-        [part.numpy().tolist() for part in strategy.experimental_local_results(x)]
+        [
+            part.numpy().tolist()
+            for part in strategy.experimental_local_results(x)
+        ]
         for x in read
     ]
     assert [list(itertools.chain(*parts)) for parts in got] == whole

@@ -40,7 +40,9 @@ def test_digits_for_each_task():
 
 
 def test_python_source():
-    splits, validation = _load("python_source", task="language_model", context=64)
+    splits, validation = _load(
+        "python_source", task="language_model", context=64
+    )
     assert splits.info.vocabulary_size == 256
     assert splits.train.element_spec[0].shape == (64,)
     assert len(validation) > 100
@@ -216,7 +218,10 @@ def test_files_are_divided_by_name(tmp_path):
     assert names(
         "a-train.tfrecord", "a-test.tfrecord", "a-validation.tfrecord"
     ) == [["a-train.tfrecord"], ["a-validation.tfrecord"]]
-    assert names("a.tfrecord", "b.tfrecord") == [["a.tfrecord", "b.tfrecord"], []]
+    assert names("a.tfrecord", "b.tfrecord") == [
+        ["a.tfrecord", "b.tfrecord"],
+        [],
+    ]
     assert names("test-1", "test-2") == [["test-1", "test-2"], []]
 
 

@@ -96,7 +96,9 @@ def _newest(spec: DataSpec, folder: Path) -> Path:
 
 def _version(name: str) -> tuple[int, ...]:
     numbers = name.split(".")
-    return tuple(int(n) for n in numbers) if all(map(str.isdigit, numbers)) else ()
+    if not all(map(str.isdigit, numbers)):
+        return ()
+    return tuple(int(n) for n in numbers)
 
 
 def _kind(spec: DataSpec, file_format: str) -> str:

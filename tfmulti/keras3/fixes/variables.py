@@ -36,13 +36,13 @@ FIX = Fix(
             target="keras.src.backend.common.variables:Variable",
             attribute="__int__",
             wrap=functools.partial(variables.python_number, kind=int),
-            digest="",
+            digest="53ea13f459d2",
         ),
         Patch(
             target="keras.src.backend.common.variables:Variable",
             attribute="__float__",
             wrap=functools.partial(variables.python_number, kind=float),
-            digest="",
+            digest="e6940b2d865d",
         ),
     ),
 )
