@@ -15,10 +15,10 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from tests.equivalence.comparison import Distance, judge  # noqa: E402
-from tests.equivalence.program import Program  # noqa: E402
-from tests.equivalence.programs import all_programs  # noqa: E402
-from tests.equivalence.runner import (  # noqa: E402
+from tests.equivalence.comparison import Distance, judge
+from tests.equivalence.program import Program
+from tests.equivalence.programs import all_programs
+from tests.equivalence.runner import (
     TOPOLOGIES,
     Outcome,
     run_topology,
@@ -28,9 +28,7 @@ from tests.equivalence.runner import (  # noqa: E402
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives 1 if a program failed anywhere."""
     options = _parse(arguments)
-    chosen = [
-        p for p in all_programs() if _matches(p.name, options.only)
-    ]
+    chosen = [p for p in all_programs() if _matches(p.name, options.only)]
     names = [program.name for program in chosen]
     right = _timed("one", names)
     table: dict[str, dict[str, Distance]] = {name: {} for name in names}

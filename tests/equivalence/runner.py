@@ -195,9 +195,7 @@ def _environments(topology: Topology) -> list[dict[str, str]]:
 
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.socket()) for _ in range(count)
-        ]
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]

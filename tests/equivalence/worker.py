@@ -62,7 +62,7 @@ def _run(program: Any, strategy: Any, folder: Path, out: Path) -> bool:
     before_s = time.monotonic()
     try:
         arrays = program.run(Place(strategy=strategy, folder=folder))
-    except Exception:
+    except Exception:  # noqa: BLE001 - whatever it is, it is this row
         _named(out, ".txt").write_text(traceback.format_exc())
         return False
     arrays["seconds"] = np.asarray(time.monotonic() - before_s)

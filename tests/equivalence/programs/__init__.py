@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from tests.equivalence.program import Program, programs_of
 from tests.equivalence.programs import (
+    callbacks,
+    combinations,
+    data,
+    loops,
+    losses,
+    metrics,
+    models,
+    on_batch,
     optimizers,
+    steps,
 )
 
 MODULES = (
     optimizers,
+    losses,
+    metrics,
+    data,
+    models,
+    steps,
+    on_batch,
+    loops,
+    callbacks,
+    combinations,
 )
 
 

@@ -51,9 +51,7 @@ def _row(
             }
             losses = {r: make(reduction=r) for r in REDUCTIONS}
             model = keras.Model(inputs, heads)
-            return problems.compiled(
-                model, keras.optimizers.SGD(0.01), losses
-            )
+            return problems.compiled(model, keras.optimizers.SGD(0.01), losses)
 
         return trained(
             place,
@@ -113,9 +111,7 @@ EVERY = (
     _row("poisson", X.Poisson, _positive, "softplus", 3),
     _row("kl divergence", X.KLDivergence, _shares, "softmax", 3),
     _row("binary crossentropy", X.BinaryCrossentropy, _zero_one, "sigmoid", 3),
-    _row(
-        "binary focal", X.BinaryFocalCrossentropy, _zero_one, "sigmoid", 3
-    ),
+    _row("binary focal", X.BinaryFocalCrossentropy, _zero_one, "sigmoid", 3),
     _row(
         "categorical crossentropy",
         lambda **o: X.CategoricalCrossentropy(

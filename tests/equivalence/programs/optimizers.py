@@ -19,7 +19,7 @@ from tests.equivalence import problems
 from tests.equivalence.outcome import trained
 from tests.equivalence.program import Place, Program, program
 
-O = keras.optimizers  # noqa: E741
+O = keras.optimizers
 S = keras.optimizers.schedules
 
 
@@ -115,9 +115,7 @@ ACCUMULATION = (
     ),
     _row(
         "accumulation clipping",
-        lambda: O.SGD(
-            0.05, gradient_accumulation_steps=3, global_clipnorm=0.5
-        ),
+        lambda: O.SGD(0.05, gradient_accumulation_steps=3, global_clipnorm=0.5),
         scale=20.0,
     ),
     _row(
@@ -163,8 +161,10 @@ AVERAGING = (
 )
 
 SCHEDULES = (
-    _row("cosine", lambda: O.SGD(S.CosineDecay(0.1, 5, warmup_steps=2,
-                                               warmup_target=0.2))),
+    _row(
+        "cosine",
+        lambda: O.SGD(S.CosineDecay(0.1, 5, warmup_steps=2, warmup_target=0.2)),
+    ),
     _row("cosine restarts", lambda: O.SGD(S.CosineDecayRestarts(0.1, 2))),
     _row("exponential", lambda: O.Adam(S.ExponentialDecay(0.1, 2, 0.5))),
     _row("inverse time", lambda: O.SGD(S.InverseTimeDecay(0.1, 2, 0.5))),
@@ -228,9 +228,7 @@ def sparse_global(place: Place) -> dict[str, Any]:
 
 @program("optimizer/sparse gradients accumulation")
 def sparse_accumulation(place: Place) -> dict[str, Any]:
-    return _embedding(
-        place, lambda: O.SGD(0.5, gradient_accumulation_steps=2)
-    )
+    return _embedding(place, lambda: O.SGD(0.5, gradient_accumulation_steps=2))
 
 
 def _embedding(place: Place, make: Callable[[], Any]) -> dict[str, Any]:
