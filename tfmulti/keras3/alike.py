@@ -202,14 +202,23 @@ def send_from_chief(
         context = tf.distribute.get_replica_context()
         first = tf.equal(context.replica_id_in_sync_group, 0)
         mine = [_wire(tf.convert_to_tensor(v.value)) for v in variables]
-        sums = reduction.sum_over_replicas(
-            [tf.where(first, m, tf.zeros_like(m)) for m in mine]
-        )
+        mine = [tf.where(first, m, tf.zeros_like(m)) for m in mine]
+        sums = _sums_by_type(mine)
         with step_lib.local_updates(parts=False):
             for variable, total in zip(variables, sums, strict=True):
                 variable.assign(tf.cast(total, variable.value.dtype))
 
     tf.function(lambda: strategy.run(replica), autograph=False)()
+
+
+def _sums_by_type(values: Sequence[tf.Tensor]) -> list[Any]:
+    """Sums over replicas; a collective packs tensors of one type alone."""
+    sums: dict[int, Any] = {}
+    for dtype in sorted({v.dtype for v in values}, key=str):
+        places = [i for i, v in enumerate(values) if v.dtype == dtype]
+        found = reduction.sum_over_replicas([values[i] for i in places])
+        sums |= dict(zip(places, found, strict=True))
+    return [sums[i] for i in range(len(values))]
 
 
 def _wire(value: tf.Tensor) -> tf.Tensor:
