@@ -8,6 +8,7 @@
     reduction.py     communication settings -> what TensorFlow takes
     multi_worker.py  N workers of M replicas, on CPUs too
     adopt.py         scripts that make their own strategy get the job's
+    late_settings.py settings of devices that come too late
     wishes.py        what such a script asked for, honoured or answered
     patching.py      replacing attributes of classes, and putting them back
     messages.py      TensorFlow's errors of misuse, with the remedy

@@ -40,6 +40,7 @@ from tensorflow.python.distribute import (
 from tensorflow.python.framework import ops
 
 from tfmulti.errors import UsageError
+from tfmulti.strategy.late_settings import late_settings_left_out
 from tfmulti.strategy.patching import replaced
 from tfmulti.strategy.process import Installed, Say, say
 from tfmulti.strategy.wishes import honour
@@ -72,6 +73,7 @@ def adopted(job: Installed, say: Say = say) -> Iterator[None]:
     """
     several = job.choice.kind != "one"
     with contextlib.ExitStack() as stack:
+        stack.enter_context(late_settings_left_out(say))
         for owner in _ADOPTED:
             _adopt(stack, owner, job, say)
         for owner in {*_ADOPTED, type(job.strategy)}:
