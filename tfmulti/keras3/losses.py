@@ -86,10 +86,16 @@ def apply_mask(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def scale_loss(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps `scale_loss_for_distribution`: the step weights, not the loss."""
+    """Wraps `scale_loss_for_distribution`: the step weights, not the loss.
+
+    Nor is a loss scaled that is called outside of all replicas: nobody sums
+    it over them.
+    """
 
     def scale(value: Any) -> Any:
-        return value if step_lib.current() is not None else original(value)
+        if step_lib.current() is not None or _outside_replicas():
+            return value
+        return original(value)
 
     return scale
 
@@ -99,6 +105,8 @@ def unscale_loss(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def unscale(value: Any) -> Any:
         step = step_lib.current()
+        if _outside_replicas():
+            return value
         if step is None or step_lib.replica_context() is None:
             return original(value)
         if tuple(value.shape) == ():
@@ -107,6 +115,11 @@ def unscale_loss(original: Callable[..., Any]) -> Callable[..., Any]:
         return ops.mean(value) * ops.cast(step.share, value.dtype)
 
     return unscale
+
+
+def _outside_replicas() -> bool:
+    """Whether this code runs once for all replicas, not in each of them."""
+    return bool(tf.distribute.in_cross_replica_context())
 
 
 def _over_all_replicas(step: step_lib.Step, value: Any) -> Any:
