@@ -31,7 +31,7 @@ class EpochRecord:
         timed_examples: Examples in those steps, over all replicas.
         timed_s: Seconds that those steps took.
         step_ms: Median time of one of those steps; None if none was timed.
-        time_s: Seconds since the run began, at the end of this epoch.
+        time_s: Seconds since training began, at the end of this epoch.
     """
 
     epoch: int
