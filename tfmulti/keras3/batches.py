@@ -293,7 +293,8 @@ def _even_parts(
 
         return {DATA: tf.nest.map_structure(one, batch)}
 
-    mapped = dataset.map(lambda *b: stacked(_whole(b)))
+    spec = dataset.element_spec
+    mapped = dataset.map(lambda *b: stacked(_whole(b, spec)))
     return mapped.unbatch().prefetch(2 * placement.local)
 
 
@@ -301,7 +302,7 @@ def _uneven_parts(
     dataset: tf.data.Dataset, placement: Placement
 ) -> tf.data.Dataset:
     def parts(*batch: Any) -> tf.data.Dataset:
-        whole = _whole(batch)
+        whole = _whole(batch, dataset.element_spec)
         numbers = tf.data.Dataset.range(
             placement.first, placement.first + placement.local
         )
@@ -312,9 +313,12 @@ def _uneven_parts(
     return dataset.flat_map(parts)
 
 
-def _whole(batch: tuple[Any, ...]) -> Any:
-    """Undoes tf.data's unpacking of a tuple element into arguments."""
-    return batch if len(batch) > 1 else batch[0]
+def _whole(batch: tuple[Any, ...], spec: Any) -> Any:
+    """Undoes tf.data's unpacking of a tuple element into arguments.
+
+    A tuple of one is unpacked too: `predict([a, b])` reads ((a, b),).
+    """
+    return batch if type(spec) is tuple else batch[0]
 
 
 def _end_mark(spec: Any) -> Any:
