@@ -303,6 +303,19 @@ m.save(folder / "after.keras")
 found["after"] = wrote()
 m.export(folder / "exported", verbose=False)
 found["exported"] = (folder / "exported" / "saved_model.pb").exists()
+
+# Many scripts do all in the scope, where variables are made together.
+keras.backend.clear_session()  # Keras forgets what saving leaves out.
+with s.scope():
+    m = model()
+    fit(m, 1, [C.BackupAndRestore(str(folder / "b")),
+               C.ModelCheckpoint(str(folder / "scope.keras"))])
+    if w == 0:
+        m.save(folder / "chief-scope.keras")
+        m.export(folder / "chief-exported", verbose=False)
+    wrote()
+    m.save(folder / "all-scope.keras")
+    found["scope"] = wrote()
 report(found=found)
 """
 )
@@ -396,6 +409,8 @@ def test_a_script_may_save_on_all_on_the_chief_or_apart(files, folder):
     assert (folder / "each-1.keras").stat().st_size > 0
     assert other["each_s"] < 8
     assert chief["after"] == ["after.keras"] and other["after"] == []
+    assert chief["scope"] == ["all-scope.keras"] and other["scope"] == []
+    assert (folder / "chief-exported").exists()
     assert chief["exported"] and other["exported"]
     assert not list(folder.rglob(".tmp*"))
     assert json.dumps(chief["losses"]) == json.dumps(other["losses"])

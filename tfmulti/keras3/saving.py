@@ -21,10 +21,12 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import context as tf_context
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
 from tfmulti.keras3 import agreement, trainer
 
 PATIENCE_S = 10.0
+ELSEWHERE_S = 2.0
 _MODE: contextvars.ContextVar[str] = contextvars.ContextVar(
     "tfmulti_saving", default="announced"
 )
@@ -58,6 +60,27 @@ def by_chief(original: Callable[..., Any]) -> Callable[..., Any]:
         return _save(strategy, filepath, write)
 
     return save
+
+
+def with_plain_variables(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a function whose variables are no part of any model.
+
+    Keras makes an empty optimizer, layer and metric to see which attributes
+    it need not save. In a strategy's scope their variables would be created
+    on all workers together, while one of them saves.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with tf.variable_creator_scope(_plain_variable):
+            return original(*args, **kwargs)
+
+    return call
+
+
+def _plain_variable(next_creator: Any, **kwargs: Any) -> tf.Variable:
+    del next_creator  # The strategy's.
+    names = ("initial_value", "trainable", "name", "dtype", "shape")
+    return ResourceVariable(**{n: kwargs.get(n) for n in names})
 
 
 def published(strategy: Any) -> int:
@@ -118,7 +141,8 @@ def _chief_writes(strategy: Any, path: str) -> bool:
             _set_count(strategy, number + 1)
             return True
         number += 1
-        wait_s = 0.001  # It saves elsewhere; look at what it said besides.
+        # It saves elsewhere, or saved before on its own: not so patient.
+        wait_s = ELSEWHERE_S
 
 
 def _read(key: str, wait_s: float | None) -> str | None:
