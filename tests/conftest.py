@@ -13,6 +13,16 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 LOGICAL_CPUS = 4
 
+# TensorFlow, Keras and h5py set these when they are imported.
+SET_AT_IMPORT = (
+    "TF2_",
+    "TF_",
+    "KMP_",
+    "TPU_ML_",
+    "HDF5_PLUGIN_PATH",
+    "ENABLE_RUNTIME_UPTIME_TELEMETRY",
+)
+
 
 @pytest.fixture(scope="session")
 def devices() -> list[str]:
@@ -38,6 +48,5 @@ def _environment_is_left_as_found():
         for name in before.keys() | after.keys()
         if before.get(name) != after.get(name)
     } - ours
-    # TensorFlow sets these itself when it is imported.
-    changed = {n for n in changed if not n.startswith(("TF2_", "TF_"))}
+    changed = {n for n in changed if not n.startswith(SET_AT_IMPORT)}
     assert not changed, f"environment changed by the test: {sorted(changed)}"

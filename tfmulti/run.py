@@ -25,6 +25,7 @@ from tfmulti.communication import Communication, check, installed_nccl
 from tfmulti.errors import TfmultiError, UsageError
 from tfmulti.hardware import VisibleGpus, usable_cores, visible_gpus
 from tfmulti.launch import flags
+from tfmulti.measure import check_fresh
 
 _WHAT = "What to train"
 _CHANGE = "Changes to the experiment"
@@ -279,6 +280,8 @@ def _make_run_dir(plan: launch.LaunchPlan) -> None:
         return
     if plan.workers[0].index != 0:
         return
+    if plan.job.experiment is not None:
+        check_fresh(plan.job.run_dir)
     try:
         os.makedirs(plan.job.run_dir, exist_ok=True)
     except OSError as error:

@@ -94,7 +94,10 @@ class Applied:
         """Puts back everything that was replaced, last first."""
         while self._undo:
             owner, attribute, original = self._undo.pop()
-            setattr(owner, attribute, original)
+            if original is None:  # It was not there.
+                delattr(owner, attribute)
+            else:
+                setattr(owner, attribute, original)
         self.fixes.clear()
 
 

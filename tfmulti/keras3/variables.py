@@ -67,3 +67,18 @@ def python_number(
         return original(self)
 
     return number
+
+
+def number_of_copies(
+    original: None, kind: type
+) -> Callable[[Any], int | float]:
+    """Gives `__int__` or `__float__` of TensorFlow's distributed variables.
+
+    A plain variable has them, so that `int(variable.value)` works there.
+    """
+    del original
+
+    def number(self: Any) -> int | float:
+        return kind(self.numpy())
+
+    return number

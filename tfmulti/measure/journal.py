@@ -12,6 +12,22 @@ from pathlib import Path
 from tfmulti.errors import UsageError
 from tfmulti.measure.records import EpochRecord
 
+METRICS = "metrics.jsonl"
+
+
+def check_fresh(run_dir: str) -> None:
+    """Refuses a folder that holds the metrics of a run already.
+
+    Raises:
+        UsageError: It does; a second run would append to them.
+    """
+    if Path(run_dir, METRICS).exists():
+        raise UsageError(
+            received=f"--run_dir={run_dir}, which holds the metrics of a run",
+            allowed=f"a new folder, or one without a {METRICS}",
+            remedy="Give another --run_dir, or move that run away.",
+        )
+
 
 def append_epoch(path: Path, record: EpochRecord) -> None:
     """Adds one epoch's line to the file, which is made when missing."""

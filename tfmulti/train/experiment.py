@@ -21,6 +21,7 @@ import tensorflow as tf
 from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
 from tfmulti.launch.job import Job
+from tfmulti.measure import METRICS
 from tfmulti.train.checksum import check_weights_equal, weights_sha256
 from tfmulti.train.classification import Classification
 from tfmulti.train.factories import load_factory, make_config
@@ -29,7 +30,7 @@ from tfmulti.train.gan import Gan
 from tfmulti.train.language_model import LanguageModel
 from tfmulti.train.leavings import leave_results
 from tfmulti.train.recorder import EpochRecorder
-from tfmulti.train.run_dir import METRICS, open_run_dir
+from tfmulti.train.run_dir import open_run_dir
 from tfmulti.train.task import Task
 
 TASKS: Mapping[str, type[Task]] = {

@@ -17,6 +17,7 @@ from tfmulti.config import Experiment
 from tfmulti.data import DataSplits
 from tfmulti.launch.job import Job
 from tfmulti.measure import (
+    METRICS,
     EpochRecord,
     RunSummary,
     steady_rate,
@@ -24,7 +25,7 @@ from tfmulti.measure import (
     summary_text,
 )
 from tfmulti.measure.curves import draw_curves
-from tfmulti.train.run_dir import CURVES, METRICS, MODEL, SUMMARY, write_json
+from tfmulti.train.run_dir import CURVES, MODEL, SUMMARY, write_json
 from tfmulti.train.task import Shown, Task
 
 

@@ -22,11 +22,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tfmulti.errors import UsageError
+from tfmulti.measure import check_fresh
 from tfmulti.version import VERSION
 
 CONFIG = "config.json"
-METRICS = "metrics.jsonl"
 MODEL = "model.keras"
 CURVES = "curves.png"
 SUMMARY = "summary.json"
@@ -44,13 +43,8 @@ def open_run_dir(path: str, config: Mapping[str, Any]) -> Path:
     Raises:
         UsageError: The folder holds the metrics of a run already.
     """
+    check_fresh(path)
     folder = Path(path)
-    if (folder / METRICS).exists():
-        raise UsageError(
-            received=f"--run_dir={path}, which holds the metrics of a run",
-            allowed="a new folder, or one without a metrics.jsonl",
-            remedy="Give another --run_dir, or move that run away.",
-        )
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / CONFIG, dict(config) | {"versions": versions()})
     return folder
