@@ -161,7 +161,8 @@ def test_every_epoch_is_shuffled_anew_and_divided_among_workers(reports):
     assert len(both) == 9
     epochs = [both[i : i + 3] for i in (0, 3, 6)]
     for epoch in epochs:
-        assert sorted(sum(epoch, [])) == list(range(24))
+        rows = [row for batch in epoch for row in batch]
+        assert sorted(rows) == list(range(24))
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
 
 
