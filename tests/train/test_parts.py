@@ -119,7 +119,7 @@ def test_a_run_folder_is_made_once(tmp_path: Path):
     config = json.loads((folder / run_dir.CONFIG).read_text())
     assert config["seed"] == 3 and config["versions"]["keras"]
     run_dir.open_run_dir(str(folder), {})
-    (folder / run_dir.METRICS).write_text("")
+    (folder / "metrics.jsonl").write_text("")
     with pytest.raises(UsageError, match="holds the metrics of a run"):
         run_dir.open_run_dir(str(folder), {})
 
