@@ -207,3 +207,29 @@ def test_random_layer_inside_a_dataset_map(two):
     dataset = dataset.batch(4).map(lambda x, y: (flip(x, training=True), y))
     history = model.fit(dataset, epochs=2, verbose=0).history
     assert np.isfinite(history["loss"]).all()
+
+
+def test_sums_of_mixed_dtypes_and_sparse_values(two):
+    import tensorflow as tf
+
+    from tfmulti.keras3 import reduction
+
+    @tf.function
+    def sums():
+        def replica():
+            values = [
+                tf.ones([2]),
+                None,
+                tf.ones([3], tf.float64) * 2,
+                tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1]), [4, 2]),
+                tf.constant(3, tf.int32),
+            ]
+            found = reduction.sum_over_replicas(values)
+            assert found[1] is None
+            found[3] = tf.convert_to_tensor(found[3])
+            return [v for v in found if v is not None]
+
+        return two.run(replica)
+
+    got = [v.values[1].numpy().tolist() for v in sums()]
+    assert got == [[2, 2], [4, 4, 4], [[0, 0], [2, 2], [0, 0], [0, 0]], 6]

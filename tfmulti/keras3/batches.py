@@ -184,9 +184,6 @@ def split(
         endless: Whether to follow the data by marked elements without end.
     """
     options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.OFF
-    )
     options.deterministic = True
     if not endless and _divides(dataset.element_spec, placement.replicas):
         return _even_parts(dataset, placement).with_options(options)

@@ -35,18 +35,29 @@ def sum_over_replicas(values: Sequence[Gradient]) -> list[Gradient]:
     step = step_lib.current()
     if step is not None and step.compiling:
         raise step_lib.NotCompilable
-    present = [(i, v) for i, v in enumerate(values) if v is not None]
     result: list[Gradient] = [None] * len(values)
-    if not present:
-        return result
-    reduced = context.all_reduce(
-        tf.distribute.ReduceOp.SUM, [v for _, v in present]
-    )
-    for (index, value), total in zip(present, reduced, strict=True):
-        if isinstance(total, tf.Tensor):
-            total.set_shape(value.shape)
-        result[index] = total
+    for indices in _packable(values):
+        reduced = context.all_reduce(
+            tf.distribute.ReduceOp.SUM, [values[i] for i in indices]
+        )
+        for index, total in zip(indices, reduced, strict=True):
+            if isinstance(total, tf.Tensor):
+                total.set_shape(values[index].shape)
+            result[index] = total
     return result
+
+
+def _packable(values: Sequence[Gradient]) -> list[list[int]]:
+    """Groups what can travel together: dense tensors of one dtype.
+
+    Sparse ones are gathered one by one, by their strategy.
+    """
+    groups: dict[tuple[bool, tf.DType], list[int]] = {}
+    for index, value in enumerate(values):
+        if value is not None:
+            sparse = isinstance(value, tf.IndexedSlices)
+            groups.setdefault((sparse, value.dtype), []).append(index)
+    return list(groups.values())
 
 
 def packed_sum_over_replicas(
