@@ -388,7 +388,8 @@ def test_a_backup_on_the_chiefs_disk_is_enough(files):
     right = files[0]["resumed"]["right"]
     for found in files:
         assert found["one disk"]["epochs"] == 2
-        for ours, value in zip(found["one disk"]["weights"], right, strict=True):
+        got = found["one disk"]["weights"]
+        for ours, value in zip(got, right, strict=True):
             np.testing.assert_allclose(ours, value, rtol=1e-5, atol=1e-6)
 
 

@@ -6,6 +6,7 @@
     devices.py       GPUs, or logical CPU devices
     build.py         one, mirrored or multi-worker
     reduction.py     communication settings -> what TensorFlow takes
+    signals.py       SIGTERM keeps its meaning
     multi_worker.py  N workers of M replicas, on CPUs too
     adopt.py         scripts that make their own strategy get the job's
     late_settings.py settings of devices that come too late

@@ -18,6 +18,7 @@ from tfmulti.strategy.reduction import (
     communication_options,
     cross_device_ops,
 )
+from tfmulti.strategy.signals import sigterm_kept
 
 KINDS = ("one", "mirrored", "multiworker")
 
@@ -59,6 +60,7 @@ def build_strategy(
             remedy="Set TF_CONFIG on each worker, or start the job with "
             "python -m tfmulti.run --strategy multiworker --workers N.",
         )
-    return MultiWorkerStrategy(
-        cluster, device, replicas, communication_options(settings)
-    )
+    with sigterm_kept():
+        return MultiWorkerStrategy(
+            cluster, device, replicas, communication_options(settings)
+        )

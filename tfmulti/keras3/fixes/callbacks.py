@@ -32,7 +32,9 @@ FIX = Fix(
     versions="keras 3.15",
     patches=(
         _list("on_train_begin", callbacks.on_train_begin, "635c42a933e1"),
-        _list("on_train_batch_end", callbacks.on_train_batch_end, "de0cad7ac87b"),
+        _list(
+            "on_train_batch_end", callbacks.on_train_batch_end, "de0cad7ac87b"
+        ),
         _list("on_epoch_begin", callbacks.on_epoch_begin, "30aceca61c8b"),
         _list("on_epoch_end", callbacks.on_epoch_end, "f2e922ef0e24"),
         _list("on_train_end", callbacks.on_train_end, "273ff2b7b717"),
