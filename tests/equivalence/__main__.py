@@ -79,7 +79,12 @@ def _timed(topology: str, names: Sequence[str]) -> dict[str, Outcome]:
     before_s = time.monotonic()
     outcomes = run_topology(topology, names)
     took_s = time.monotonic() - before_s
-    print(f"{len(names)} programs on {topology}: {took_s:.0f} s", flush=True)
+    cpu_s = sum(outcome.cpu_seconds for outcome in outcomes.values())
+    print(
+        f"{len(names)} programs on {topology}: {took_s:.0f} s, "
+        f"{cpu_s:.0f} s of processor time",
+        flush=True,
+    )
     return outcomes
 
 

@@ -68,11 +68,13 @@ class Outcome:
         results: The arrays of each worker; empty after a failure.
         failure: What went wrong, or "".
         seconds: How long it took.
+        cpu_seconds: Processor time of all workers together.
     """
 
     results: tuple[Arrays, ...] = ()
     failure: str = ""
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 def run_topology(topology: str, names: Sequence[str]) -> dict[str, Outcome]:
@@ -235,7 +237,10 @@ def _collect(folder: Path, workers: int, name: str) -> Outcome | None:
     if len(results) < workers:
         return None
     seconds = max(float(r.pop("seconds")) for r in results)
-    return Outcome(results=tuple(results), seconds=seconds)
+    cpu_seconds = sum(float(r.pop("cpu_seconds")) for r in results)
+    return Outcome(
+        results=tuple(results), seconds=seconds, cpu_seconds=cpu_seconds
+    )
 
 
 def _log(folder: Path) -> str:

@@ -59,13 +59,14 @@ def _run(program: Any, strategy: Any, folder: Path, out: Path) -> bool:
     from tests.equivalence.program import Place
 
     keras.utils.set_random_seed(SEED)
-    before_s = time.monotonic()
+    before_s, before_cpu_s = time.monotonic(), time.process_time()
     try:
         arrays = program.run(Place(strategy=strategy, folder=folder))
     except Exception:  # noqa: BLE001 - whatever it is, it is this row
         _named(out, ".txt").write_text(traceback.format_exc())
         return False
     arrays["seconds"] = np.asarray(time.monotonic() - before_s)
+    arrays["cpu_seconds"] = np.asarray(time.process_time() - before_cpu_s)
     # Renamed when it is whole: who waits for it never reads a part.
     partial = _named(out, ".partial.npz")
     np.savez(partial, **arrays)

@@ -129,7 +129,7 @@ def best_weights(place: Place) -> dict[str, Any]:
     file = place.folder / "best.weights.h5"
 
     def build() -> keras.Model:
-        return problems.compiled(optimizer=keras.optimizers.SGD(0.9))
+        return problems.compiled(optimizer=keras.optimizers.SGD(0.4))
 
     result = _with(
         place,

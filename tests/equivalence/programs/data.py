@@ -208,7 +208,7 @@ def generator_everywhere(place: Place) -> dict[str, Any]:
         model = _plain()
     history = model.fit(_batches(4), validation_data=_batches(3), verbose=0)
     logs = model.evaluate(_batches(5), verbose=0, return_dict=True)
-    outputs = model.predict((x for x, _ in _batches(3)), verbose=0)
+    outputs = model.predict(((x,) for x, _ in _batches(3)), verbose=0)
     result = {f"history/{k}": v for k, v in history.history.items()}
     result |= {f"evaluate/{k}": v for k, v in logs.items()}
     return result | {"predict": outputs}
@@ -412,6 +412,20 @@ def uint8_images(place: Place) -> dict[str, Any]:
     return trained(place, build, x, problems.classes()[1])
 
 
+class Padded(L.Layer):
+    """Turns ragged rows into rows of one length, with zeros."""
+
+    def __init__(self, length: int):
+        super().__init__()
+        self.length = length
+
+    def call(self, x: Any) -> Any:
+        return x.to_tensor(shape=(None, self.length))
+
+    def compute_output_shape(self, shape: Any) -> Any:
+        return (shape[0], self.length)
+
+
 @program("data/ragged")
 def ragged(place: Place) -> dict[str, Any]:
     x = tf.ragged.constant(
@@ -421,8 +435,7 @@ def ragged(place: Place) -> dict[str, Any]:
 
     def build() -> keras.Model:
         inputs = keras.Input((None,), dtype="int32", ragged=True)
-        dense = L.Lambda(lambda t: t.to_tensor(shape=(None, 4)))(inputs)
-        hidden = L.Flatten()(L.Embedding(6, 2)(L.Reshape((4,))(dense)))
+        hidden = L.Flatten()(L.Embedding(6, 2)(Padded(4)(inputs)))
         return problems.compiled(keras.Model(inputs, L.Dense(1)(hidden)))
 
     y = problems.regression(8)[1]

@@ -36,7 +36,7 @@ def _layers(
         def build() -> keras.Model:
             return problems.compiled(
                 keras.Sequential([keras.Input(shape), *make(), L.Dense(1)]),
-                keras.optimizers.Adam(0.02),
+                keras.optimizers.SGD(0.05),
             )
 
         return trained(place, build, x, problems.regression(rows)[1])

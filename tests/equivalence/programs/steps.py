@@ -58,11 +58,10 @@ class Step(keras.Model):
 def _step(place: Place, model: type[Step], **options: Any) -> dict[str, Any]:
     """Trains one of the models below, with uneven ends."""
     logs = BatchLogs()
+    options = {"metrics": ["mae"]} | options
     result = trained(
         place,
-        lambda: problems.compiled(
-            model(), O.Adam(0.05), metrics=["mae"], **options
-        ),
+        lambda: problems.compiled(model(), O.Adam(0.05), **options),
         *problems.regression(11),
         callbacks=[logs],
     )
@@ -97,12 +96,12 @@ class OwnLoss(Step):
 
 @program("step/own mean, returned as it is", "A26")
 def own_loss(place: Place) -> dict[str, Any]:
-    return _step(place, OwnLoss)
+    return _step(place, OwnLoss, metrics=None)
 
 
 @program("step/own mean, several steps per execution")
 def own_loss_executions(place: Place) -> dict[str, Any]:
-    return _step(place, OwnLoss, steps_per_execution=3)
+    return _step(place, OwnLoss, metrics=None, steps_per_execution=3)
 
 
 class Tracked(OwnLoss):
@@ -143,7 +142,7 @@ class Clipped(OwnLoss):
 
 @program("step/own clipping")
 def clipped(place: Place) -> dict[str, Any]:
-    return _step(place, Clipped)
+    return _step(place, Clipped, metrics=None)
 
 
 class Summed(Step):
@@ -165,7 +164,7 @@ class Summed(Step):
 
 @program("step/sum over the batch's size")
 def summed(place: Place) -> dict[str, Any]:
-    return _step(place, Summed)
+    return _step(place, Summed, metrics=None)
 
 
 class GradientNorm(Step):
@@ -182,7 +181,7 @@ class GradientNorm(Step):
 
 @program("step/reports the gradient's norm")
 def gradient_norm(place: Place) -> dict[str, Any]:
-    return _step(place, GradientNorm)
+    return _step(place, GradientNorm, metrics=None)
 
 
 class ScaledLoss(Step):
@@ -369,7 +368,7 @@ def gan_generator(place: Place) -> dict[str, Any]:
     def batches() -> Iterator[Any]:
         for _ in range(2):
             for begin in (0, 4, 8):
-                yield x[begin : begin + 4]
+                yield (x[begin : begin + 4],)
 
     with place.scope():
         model = Gan()
@@ -488,7 +487,7 @@ class Target(OwnLoss):
 
 @program("step/slow copy of weights", "A28")
 def slow_copy(place: Place) -> dict[str, Any]:
-    return _step(place, Target)
+    return _step(place, Target, metrics=None)
 
 
 class Counting(Step):
