@@ -149,6 +149,7 @@ def _processes(
                     subprocess.Popen(
                         [
                             sys.executable,
+                            "-Xfaulthandler",
                             "-m",
                             "tests.equivalence.worker",
                             topology.kind,

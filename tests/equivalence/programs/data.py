@@ -137,7 +137,23 @@ def dataset_shuffled(place: Place) -> dict[str, Any]:
     x, y = problems.regression(20)
     data = tf.data.Dataset.from_tensor_slices((x, y))
     data = data.shuffle(20, seed=5).batch(4)
-    return trained(place, _plain, data, evaluate=False)
+    # One epoch: on one device Keras makes two iterators in each epoch and
+    # uses one, so that it passes over every second order.
+    return trained(place, _plain, data, evaluate=False, epochs=1)
+
+
+@program("data/dataset shuffled once with a seed", "A10")
+def dataset_shuffled_once(place: Place) -> dict[str, Any]:
+    x, y = problems.regression(20)
+    data = tf.data.Dataset.from_tensor_slices((x, y))
+    data = data.shuffle(20, seed=5, reshuffle_each_iteration=False)
+    return trained(place, _plain, data.batch(4), evaluate=False)
+
+
+@program("data/arrays shuffled", "A10")
+def arrays_shuffled(place: Place) -> dict[str, Any]:
+    x, y = problems.regression(20)
+    return trained(place, _plain, x, y, evaluate=False, shuffle=True, epochs=1)
 
 
 @program("data/validation split")
