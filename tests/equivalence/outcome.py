@@ -75,7 +75,9 @@ def state_of(
     optimizer: bool = True,
 ) -> dict[str, Any]:
     """Gives weights and optimizer state, and how far copies are apart."""
-    result = {f"weight/{i}": read(v) for i, v in enumerate(model.weights)}
+    result: dict[str, Any] = {
+        f"weight/{i}": read(v) for i, v in enumerate(model.weights)
+    }
     result["copies"] = apart(place, model.weights)
     chosen = getattr(model, "optimizer", None)
     if chosen is None or not optimizer:

@@ -48,9 +48,9 @@ def file_name(name: str) -> str:
 def _strategy(kind: str, replicas: int) -> Any:
     if kind == "one":
         return None
-    import tfmulti
+    from tfmulti.strategy.init import init
 
-    return tfmulti.init(kind, replicas=replicas)
+    return init(kind, replicas=replicas)
 
 
 def _run(program: Any, strategy: Any, folder: Path, out: Path) -> bool:

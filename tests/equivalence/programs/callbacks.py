@@ -158,7 +158,7 @@ def batch_checkpoint(place: Place) -> dict[str, Any]:
     return result | {"files": sorted(p.name for p in place.folder.iterdir())}
 
 
-class Interrupt(C.Callback):
+class Interrupt(keras.callbacks.Callback):
     """Raises at the start of the third epoch."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -226,7 +226,7 @@ def verbose(place: Place) -> dict[str, Any]:
     return _with(place, verbose=1, epochs=2)
 
 
-class StopsItself(C.Callback):
+class StopsItself(keras.callbacks.Callback):
     """Stops in the middle of the second epoch."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -239,7 +239,7 @@ def stops(place: Place) -> dict[str, Any]:
     return _with(place, StopsItself())
 
 
-class RateByStep(C.Callback):
+class RateByStep(keras.callbacks.Callback):
     """Lowers the rate at each batch's begin."""
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -252,7 +252,7 @@ def rate_by_step(place: Place) -> dict[str, Any]:
     return _with(place, RateByStep())
 
 
-class WeightNorms(C.Callback):
+class WeightNorms(keras.callbacks.Callback):
     """Reads weights at batch ends, and evaluates and predicts in between."""
 
     def __init__(self, x: Any, y: Any):

@@ -278,7 +278,7 @@ def shared_embedding(place: Place) -> dict[str, Any]:
     )
 
 
-class Rematerialised(L.Layer):
+class Rematerialised(keras.layers.Layer):
     """Computes its hidden values again when the gradient asks for them."""
 
     def __init__(self) -> None:

@@ -428,7 +428,7 @@ def uint8_images(place: Place) -> dict[str, Any]:
     return trained(place, build, x, problems.classes()[1])
 
 
-class Padded(L.Layer):
+class Padded(keras.layers.Layer):
     """Turns ragged rows into rows of one length, with zeros."""
 
     def __init__(self, length: int):
@@ -520,7 +520,7 @@ def only_inputs(place: Place) -> dict[str, Any]:
     return trained(place, build, x)
 
 
-class AutoEncode(L.Layer):
+class AutoEncode(keras.layers.Layer):
     """Adds the loss of its own reconstruction."""
 
     def __init__(self) -> None:
@@ -616,7 +616,7 @@ def evaluate_weights(place: Place) -> dict[str, Any]:
     x, y = problems.regression(11)
     with place.scope():
         model = problems.compiled(weighted_metrics=["mae"], metrics=["mse"])
-    result = {}
+    result: dict[str, Any] = {}
     for batch in (2, 3, 4, 7):
         logs = model.evaluate(
             x,

@@ -281,7 +281,7 @@ def equal_parts(place: Place) -> dict[str, Any]:
     return trained(place, build, x, x.sum(1, keepdims=True), batch_size=36)
 
 
-class MovingMean(L.Layer):
+class MovingMean(keras.layers.Layer):
     """Keeps a moving mean of its input, and how often it was called."""
 
     def build(self, shape: Any) -> None:
@@ -386,7 +386,7 @@ def dicts(place: Place) -> dict[str, Any]:
     )
 
 
-class Penalty(L.Layer):
+class Penalty(keras.layers.Layer):
     """Adds a loss per example and one of its weights."""
 
     def build(self, shape: Any) -> None:
