@@ -38,10 +38,12 @@ def build(model: keras.Model, data: Any) -> None:
         data: The specs (or tensors) of one element: x, (x, y) or
             (x, y, sample_weight), nested as the model takes them.
     """
-    if overrides(model, "train_step"):
-        if model.compiled and not _all_built(model):
-            _build_by_trial(model, data)
-    if not _callable_model(model):
+    ragged = _has_ragged(data)
+    own = overrides(model, "train_step") and not _all_built(model)
+    if model.compiled and (own or ragged):
+        _build_by_trial(model, data)
+    if ragged or not _callable_model(model):
+        # Keras's own way to build forgets that a tensor is ragged.
         return
     with model.distribute_strategy.scope():
         model._symbolic_build(data_batch=_symbolic(data))
@@ -71,23 +73,44 @@ def _all_built(model: keras.Model) -> bool:
 def _build_by_trial(model: keras.Model, data: Any) -> None:
     strategy = model.distribute_strategy
     with strategy.scope(), _optimizers_note() as noted:
-        backend.compute_output_spec(_trial_step(model), _symbolic(data))
+        backend.compute_output_spec(_trial_step(model, data), _symbolic(data))
     with strategy.scope():
         for optimizer, variables in noted:
             if not optimizer.built:
                 optimizer.build(variables)
 
 
-def _trial_step(model: keras.Model) -> Callable[[Any], Any]:
+def _trial_step(model: keras.Model, specs: Any) -> Callable[[Any], Any]:
     strategy = model.distribute_strategy
 
     def step(data: Any) -> Any:
+        data = tree.map_structure(_as_ragged, specs, data)
         # A train_step may ask which replica it is.
         with tf.distribute.ReplicaContext(strategy, 0):
             model.train_step(data)
         return tf.zeros(())
 
     return step
+
+
+def _has_ragged(data: Any) -> bool:
+    return any(
+        isinstance(v, (tf.RaggedTensorSpec, tf.RaggedTensor))
+        for v in tree.flatten(data)
+    )
+
+
+def _as_ragged(spec: Any, value: Any) -> Any:
+    """Makes a stand-in ragged again, where the data is."""
+    if isinstance(spec, tf.RaggedTensor):
+        spec = tf.type_spec_from_value(spec)
+    if not isinstance(spec, tf.RaggedTensorSpec):
+        return value
+    return tf.RaggedTensor.from_tensor(
+        value,
+        ragged_rank=spec.ragged_rank,
+        row_splits_dtype=spec.row_splits_dtype,
+    )
 
 
 @contextlib.contextmanager
