@@ -190,20 +190,11 @@ def decay_left_out(place: Place) -> dict[str, Any]:
 def several(place: Place) -> dict[str, Any]:
     def build() -> keras.Model:
         model = problems.dense()
-        chosen = O.MultiOptimizer(
-            optimizer_map=O.OptimizerMap(
-                {
-                    "kernel": lambda: O.Adam(0.05),
-                    "bias": lambda: O.SGD(0.05),
-                }
-            ),
-            default_optimizer=O.SGD(0.01),
-        )
-        return problems.compiled(model, chosen)
+        chosen = O.OptimizerMap(default_optimizer=O.SGD(0.05))
+        chosen[".*kernel"] = O.Adam(0.05)
+        return problems.compiled(model, O.MultiOptimizer(chosen))
 
-    return trained(
-        place, build, *problems.regression(), evaluate=False, optimizer=False
-    )
+    return trained(place, build, *problems.regression(), evaluate=False)
 
 
 @program("optimizer/sparse gradients adam")
