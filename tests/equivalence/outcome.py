@@ -144,14 +144,14 @@ class BatchLogs(keras.callbacks.Callback):
 
     def __init__(self) -> None:
         super().__init__()
-        self.train: list[dict[str, float]] = []
-        self.test: list[dict[str, float]] = []
+        self.train: list[dict[str, np.ndarray]] = []
+        self.test: list[dict[str, np.ndarray]] = []
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.train.append({k: float(v) for k, v in logs.items()})
+        self.train.append({k: np.asarray(v) for k, v in logs.items()})
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.test.append({k: float(v) for k, v in logs.items()})
+        self.test.append({k: np.asarray(v) for k, v in logs.items()})
 
     def arrays(self) -> dict[str, Any]:
         """Gives the series of each log."""

@@ -276,7 +276,7 @@ def masked_weighted(place: Place) -> dict[str, Any]:
     return _masked(
         place,
         _tagging("mean_with_sample_weight"),
-        sample_weight=problems.weights(),
+        sample_weight=problems.weights()[:, None],
     )
 
 
@@ -285,7 +285,7 @@ def masked_samples(place: Place) -> dict[str, Any]:
     return _masked(
         place,
         _tagging("sum_over_batch_size"),
-        sample_weight=problems.weights(),
+        sample_weight=problems.weights()[:, None],
     )
 
 
