@@ -1,4 +1,4 @@
-"""Variables that are born late, and copies that are written alone.
+"""Variables that are born late, and copies that act as one variable.
 
 A variable that Keras creates while a `tf.function` is traced (an optimizer
 built at its first update, a layer at its first call) is initialised inside
@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from tfmulti.keras3 import agreement
 from tfmulti.keras3 import step as step_lib
 
 
@@ -82,3 +84,44 @@ def number_of_copies(
         return kind(self.numpy())
 
     return number
+
+
+def array_of_copies(original: None) -> Callable[..., Any]:
+    """Gives `__array__` of TensorFlow's distributed variables.
+
+    numpy otherwise asks one copy, which answers with a bare number where it
+    has no dimension ("object __array__ method not producing an array").
+    """
+    del original
+
+    def array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        del copy  # What `numpy()` gives is a copy.
+        return np.asarray(self.numpy(), dtype)
+
+    return array
+
+
+def whole_numbers(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps `values_util.on_read_assign_cross_replica`.
+
+    A variable that is read as the sum of its copies is assigned value /
+    replicas on each, where an integer loses its remainder (the confusion
+    matrix of an IoU metric, updated outside of all replicas, stays 0). The
+    first copy of the job gets the remainder.
+    """
+
+    def assign(var: Any, value: Any, read_value: bool = True) -> Any:
+        summed = var.aggregation == tf.VariableAggregation.SUM
+        if not summed or not var.dtype.is_integer:
+            return original(var, value, read_value)
+        strategy = var.distribute_strategy
+        value = tf.convert_to_tensor(value, var.dtype)
+        rest = value % strategy.num_replicas_in_sync
+        result = original(var, value - rest, read_value)
+        if agreement.worker(strategy) == 0:
+            first = var.values[0]
+            with tf.device(first.device):
+                first.assign_add(rest)
+        return result
+
+    return assign
