@@ -67,12 +67,11 @@ def global_gradient(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(
                 tape, target, sources, output_gradients, *args, **kwargs
             )
+        share = weight_of(step)
         every = all(map(is_variable, flat))
         if every and output_gradients is None:
-            output_gradients = _seed(target, step.share)
-            share: float | tf.Tensor = 1.0
-        else:
-            share = step.share
+            output_gradients = _seed(target, share)
+            share = 1.0
         step.in_gradient = True
         try:
             local = original(
@@ -83,6 +82,19 @@ def global_gradient(original: Callable[..., Any]) -> Callable[..., Any]:
         return _make_global(step, sources, local, share)
 
     return gradient
+
+
+def weight_of(step: step_lib.Step) -> float | tf.Tensor:
+    """Gives the weight of this replica's part in the global gradient.
+
+    The sum over replicas is the gradient of the whole batch. Where it is
+    deferred it is the mean instead, so that what an optimizer accumulates
+    reads as on one device.
+    """
+    context = step_lib.replica_context()
+    if context is None or not step.defer_gradients:
+        return step.share
+    return step.share * context.num_replicas_in_sync
 
 
 def _seed(target: Any, share: float | tf.Tensor) -> Any:

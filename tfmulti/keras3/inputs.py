@@ -194,7 +194,7 @@ def _array(name: str, array: Any) -> list[Any]:
     if not rows:
         return [name, text, []]
     sample = np.unique(np.linspace(0, rows - 1, SAMPLED_ROWS).astype(int))
-    if isinstance(array, tf.Tensor):
+    if isinstance(array, tf.Tensor) and array.dtype != tf.variant:
         found = tf.gather(array, sample).numpy()
     elif isinstance(array, np.ndarray):
         found = array[sample]

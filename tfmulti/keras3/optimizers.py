@@ -70,9 +70,20 @@ def reduce_then_clip(original: Callable[..., Any]) -> Callable[..., Any]:
     def clip(self: Any, grads: Sequence[Any]) -> Any:
         if step_lib.gradients_are_parts():
             grads = reduction.sum_over_replicas(list(grads))
+            if step_lib.current() is not None:
+                grads = _mean_of_sums(grads)
         return original(self, grads)
 
     return clip
+
+
+def _mean_of_sums(sums: Sequence[Any]) -> list[Any]:
+    """Divides by the replicas: what is deferred is global as their mean."""
+    context = step_lib.replica_context()
+    if context is None:
+        return list(sums)
+    part = 1.0 / context.num_replicas_in_sync
+    return [gradients_lib.scale(total, part) for total in sums]
 
 
 def already_reduced(original: Callable[..., Any]) -> Callable[..., Any]:

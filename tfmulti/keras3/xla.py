@@ -74,7 +74,8 @@ def _loss_and_gradients(
             x=x, y=y, y_pred=predictions, sample_weight=weight, training=True
         )
         scaled = model.optimizer.scale_loss(loss)
-    seed = tf.fill(tf.shape(scaled), tf.cast(step.share, scaled.dtype))
+    share = tf.cast(gradients_lib.weight_of(step), scaled.dtype)
+    seed = tf.fill(tf.shape(scaled), share)
     step.in_gradient = True  # The sum over replicas comes after this.
     try:
         gradients = tape.gradient(

@@ -224,6 +224,23 @@ def compiled_uneven(place: Place) -> dict[str, Any]:
     )
 
 
+@program("combination/compiled by XLA, accumulation, clipping")
+def compiled_accumulation(place: Place) -> dict[str, Any]:
+    return trained(
+        place,
+        lambda: problems.compiled(
+            optimizer=O.SGD(
+                0.5, gradient_accumulation_steps=2, global_clipnorm=0.1
+            ),
+            jit_compile=True,
+        ),
+        *problems.regression(36),
+        batch_size=12,
+        evaluate=False,
+        predict=(),
+    )
+
+
 @program("combination/custom metric, weights, logs, early stop")
 def metric_weights(place: Place) -> dict[str, Any]:
     logs = BatchLogs()
