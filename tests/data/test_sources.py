@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
+from sklearn import datasets
 
 from tests.data import stores
 from tfmulti.data import digits, python_source
@@ -119,7 +120,7 @@ def test_one_array_gives_single_tensors():
 
 
 def test_digits_are_those_of_scikit_learn():
-    known = pytest.importorskip("sklearn.datasets").load_digits()
+    known = datasets.load_digits()
     images, labels = digits.read()
     np.testing.assert_array_equal(images, known.images)
     np.testing.assert_array_equal(labels, known.target)

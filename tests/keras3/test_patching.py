@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from tests.keras3.programs import fitted, mlp
+from tests.keras3.programs import assert_same, fitted, mlp
 
 
 def _targets():
@@ -123,3 +123,25 @@ def test_stock_keras_is_equal_to_one_device(two, what):
     )
     for name, array in wanted.items():
         np.testing.assert_allclose(got[name], array, 1e-4, 1e-5, err_msg=name)
+
+
+def test_strategies_of_one_process_do_not_share_collectives(two, three):
+    import keras
+
+    from tfmulti import keras3
+    from tfmulti.strategy import build_strategy
+
+    other = build_strategy("mirrored", "CPU", 2)
+    keras3.apply(other)
+    bases = [s.extended._collective_key_base for s in (two, three, other)]
+    assert len(set(bases)) == 3
+
+    def accumulated(strategy):
+        return fitted(
+            strategy,
+            lambda: keras.optimizers.SGD(
+                0.1, gradient_accumulation_steps=2
+            ),
+        )
+
+    assert_same(accumulated(other), accumulated(two))

@@ -22,6 +22,7 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from tensorflow.python.distribute.mirrored_strategy import MirroredExtended
 
 from tfmulti.keras3 import seeds
 from tfmulti.keras3 import step as step_lib
@@ -61,7 +62,8 @@ def apply(strategy: tf.distribute.Strategy) -> Applied:
             )
             continue
         record.apply(fix)
-    _allow_local_updates(strategy.extended)
+    _prepare(strategy.extended, record.strategies)
+    record.strategies += 1
     seeds.agree_on_seeds(strategy)
     return record
 
@@ -71,11 +73,49 @@ def undo() -> None:
     applied().undo()
 
 
+def _prepare(extended: Any, number: int) -> None:
+    """Prepares a strategy's own object for what the fixes do with it.
+
+    Args:
+        extended: The strategy's `extended`.
+        number: How many strategies were prepared in this process before.
+    """
+    if "_use_merge_call" in vars(extended):
+        return
+    if isinstance(extended, MirroredExtended):
+        _own_collective_keys(extended, number)
+    _allow_local_updates(extended)
+
+
+def _own_collective_keys(extended: Any, number: int) -> None:
+    """Gives a strategy collectives that no other in this process has.
+
+    Two strategies over the same devices number theirs alike, and end in
+    "Shape mismatch in the collective instance". TensorFlow's own tests move
+    the base of the numbers for the same reason (`strategy_combinations.py`).
+    """
+    old = extended._collective_ops
+    extended._collective_key_base = 100_000 * number
+    extended._collective_ops = extended._make_collective_ops_with_fallbacks()
+    if extended._cross_device_ops is old:
+        extended._cross_device_ops = extended._collective_ops
+
+
 def _allow_local_updates(extended: Any) -> None:
     """Lets `step.local_updates` switch this strategy's merging off."""
-    original = type(extended)._use_merge_call
+    merges = type(extended)._use_merge_call
+    reduction_of = type(extended)._get_cross_device_ops
 
     def use_merge_call() -> bool:
-        return not step_lib.local_updates_only() and original(extended)
+        return not step_lib.local_updates_only() and merges(extended)
+
+    def get_cross_device_ops(value: Any) -> Any:
+        # TensorFlow's method would log on every trace that it does this.
+        if step_lib.local_updates_only() and hasattr(
+            extended, "_collective_ops"
+        ):
+            return extended._collective_ops
+        return reduction_of(extended, value)
 
     extended._use_merge_call = use_merge_call
+    extended._get_cross_device_ops = get_cross_device_ops

@@ -72,9 +72,15 @@ class Fix:
 
 
 class Applied:
-    """The patches that are in force, in order, so that they can be undone."""
+    """The patches that are in force, in order, so that they can be undone.
+
+    Attributes:
+        fixes: The fixes in force.
+        strategies: How many strategies of this process were prepared.
+    """
 
     def __init__(self) -> None:
+        self.strategies = 0
         self._undo: list[tuple[Any, str, Any]] = []
         self.fixes: list[Fix] = []
 
