@@ -22,7 +22,6 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.distribute.mirrored_strategy import MirroredExtended
 
 from tfmulti.keras3 import seeds
 from tfmulti.keras3 import step as step_lib
@@ -82,7 +81,7 @@ def _prepare(extended: Any, number: int) -> None:
     """
     if "_use_merge_call" in vars(extended):
         return
-    if isinstance(extended, MirroredExtended):
+    if hasattr(extended, "_collective_ops"):  # Mirrored, in one process.
         _own_collective_keys(extended, number)
     _allow_local_updates(extended)
 
