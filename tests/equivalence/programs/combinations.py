@@ -13,7 +13,7 @@ from tests.equivalence.outcome import BatchLogs, trained
 from tests.equivalence.program import Place, Program, program
 
 L = keras.layers
-O = keras.optimizers
+K = keras.optimizers
 
 
 @program("combination/accumulation, clipping, uneven end")
@@ -22,7 +22,7 @@ def accumulation_clipping(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            optimizer=O.Adam(
+            optimizer=K.Adam(
                 0.05, gradient_accumulation_steps=2, global_clipnorm=0.3
             ),
             metrics=["mae"],
@@ -38,7 +38,7 @@ def accumulation_executions(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            optimizer=O.Adam(0.05, gradient_accumulation_steps=2),
+            optimizer=K.Adam(0.05, gradient_accumulation_steps=2),
             steps_per_execution=3,
         ),
         *problems.regression(14),
@@ -49,8 +49,8 @@ def accumulation_executions(place: Place) -> dict[str, Any]:
 @program("combination/ema, schedule, decay, several steps per execution")
 def ema_schedule(place: Place) -> dict[str, Any]:
     def build() -> keras.Model:
-        schedule = O.schedules.CosineDecay(0.05, 8, warmup_steps=2)
-        optimizer = O.AdamW(
+        schedule = K.schedules.CosineDecay(0.05, 8, warmup_steps=2)
+        optimizer = K.AdamW(
             schedule,
             weight_decay=0.05,
             use_ema=True,
@@ -78,7 +78,7 @@ def clipping_masks(place: Place) -> dict[str, Any]:
         return problems.compiled(
             model,
             # Adam would read the count of steps, which is off on one device.
-            O.SGD(0.5, momentum=0.5, clipnorm=0.05),
+            K.SGD(0.5, momentum=0.5, clipnorm=0.05),
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             weighted_metrics=["accuracy"],
         )
@@ -102,10 +102,10 @@ def small_resnet(place: Place) -> dict[str, Any]:
         y = L.BatchNormalization(synchronized=True, momentum=0.8)(y)
         x = L.GlobalAveragePooling2D()(L.ReLU()(L.Add()([x, y])))
         model = keras.Model(inputs, L.Dense(3, "softmax")(x))
-        schedule = O.schedules.PiecewiseConstantDecay([2], [0.05, 0.01])
+        schedule = K.schedules.PiecewiseConstantDecay([2], [0.05, 0.01])
         return problems.compiled(
             model,
-            O.SGD(schedule, momentum=0.9, nesterov=True),
+            K.SGD(schedule, momentum=0.9, nesterov=True),
             "sparse_categorical_crossentropy",
             metrics=["accuracy"],
         )
@@ -132,12 +132,12 @@ def transformer(place: Place) -> dict[str, Any]:
         x = x + attention(x, x, use_causal_mask=True)
         x = L.LayerNormalization()(x)
         x = x + L.Dense(4)(L.Dense(8, "gelu")(x))
-        schedule = O.schedules.CosineDecay(
+        schedule = K.schedules.CosineDecay(
             0.0, 10, warmup_target=0.02, warmup_steps=3
         )
         return problems.compiled(
             keras.Model(inputs, L.Dense(7)(x)),
-            O.AdamW(schedule, weight_decay=0.1, global_clipnorm=0.5),
+            K.AdamW(schedule, weight_decay=0.1, global_clipnorm=0.5),
             keras.losses.SparseCategoricalCrossentropy(
                 from_logits=True, ignore_class=0
             ),
@@ -178,7 +178,7 @@ def _mixed_model(**options: Any) -> keras.Model:
     )
     return problems.compiled(
         model,
-        O.SGD(0.05, momentum=0.5, global_clipnorm=0.5),
+        K.SGD(0.05, momentum=0.5, global_clipnorm=0.5),
         metrics=["mae"],
         **options,
     )
@@ -201,7 +201,7 @@ def compiled_even(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            optimizer=O.Adam(0.05, clipnorm=0.5), jit_compile=True
+            optimizer=K.Adam(0.05, clipnorm=0.5), jit_compile=True
         ),
         *problems.regression(24),
         batch_size=12,
@@ -215,7 +215,7 @@ def compiled_uneven(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            optimizer=O.Adam(0.05),
+            optimizer=K.Adam(0.05),
             metrics=["mae"],
             jit_compile=True,
             steps_per_execution=2,
@@ -229,7 +229,7 @@ def compiled_accumulation(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            optimizer=O.SGD(
+            optimizer=K.SGD(
                 0.5, gradient_accumulation_steps=2, global_clipnorm=0.1
             ),
             jit_compile=True,
@@ -249,7 +249,7 @@ def metric_weights(place: Place) -> dict[str, Any]:
         place,
         lambda: problems.compiled(
             problems.dense(3, activation="softmax"),
-            O.RMSprop(0.02),
+            K.RMSprop(0.02),
             "sparse_categorical_crossentropy",
             metrics=["accuracy"],
             weighted_metrics=["sparse_categorical_crossentropy"],
@@ -282,7 +282,7 @@ def shared_embedding(place: Place) -> dict[str, Any]:
         score = L.Dense(1)(L.Concatenate()(pooled))
         return problems.compiled(
             keras.Model([a, b], score),
-            O.Adam(
+            K.Adam(
                 0.05,
                 gradient_accumulation_steps=2,
                 use_ema=True,
@@ -314,6 +314,6 @@ class Rematerialised(keras.layers.Layer):
 def rematerialised(place: Place) -> dict[str, Any]:
     def build() -> keras.Model:
         model = keras.Sequential([keras.Input((3,)), Rematerialised()])
-        return problems.compiled(model, O.Adam(0.05))
+        return problems.compiled(model, K.Adam(0.05))
 
     return trained(place, build, *problems.regression(11))

@@ -18,7 +18,7 @@ from tests.equivalence.outcome import state_of
 from tests.equivalence.program import Place, program
 
 L = keras.layers
-O = keras.optimizers
+K = keras.optimizers
 BATCH = 12
 
 
@@ -86,36 +86,36 @@ def _descent(
 
 @program("loop/adam")
 def adam(place: Place) -> dict[str, Any]:
-    return _descent(place, lambda: O.Adam(0.05))
+    return _descent(place, lambda: K.Adam(0.05))
 
 
 @program("loop/optimizer built in the first step")
 def lazy(place: Place) -> dict[str, Any]:
-    return _descent(place, lambda: O.Adam(0.05), lazy=True)
+    return _descent(place, lambda: K.Adam(0.05), lazy=True)
 
 
 @program("loop/clipping")
 def clipping(place: Place) -> dict[str, Any]:
-    return _descent(place, lambda: O.SGD(0.05, global_clipnorm=0.1))
+    return _descent(place, lambda: K.SGD(0.05, global_clipnorm=0.1))
 
 
 @program("loop/accumulation")
 def accumulation(place: Place) -> dict[str, Any]:
-    return _descent(place, lambda: O.SGD(0.05, gradient_accumulation_steps=2))
+    return _descent(place, lambda: K.SGD(0.05, gradient_accumulation_steps=2))
 
 
 @program("loop/ema overwrite", "A27")
 def ema(place: Place) -> dict[str, Any]:
     return _descent(
         place,
-        lambda: O.SGD(0.05, use_ema=True, ema_overwrite_frequency=2),
+        lambda: K.SGD(0.05, use_ema=True, ema_overwrite_frequency=2),
     )
 
 
 @program("loop/loss of Keras and metrics")
 def keras_loss(place: Place) -> dict[str, Any]:
     with place.scope():
-        model, chosen = problems.dense(), O.SGD(0.05)
+        model, chosen = problems.dense(), K.SGD(0.05)
         loss_of = keras.losses.MeanSquaredError()
         metric = keras.metrics.MeanAbsoluteError()
         chosen.build(model.trainable_variables)
@@ -141,7 +141,7 @@ def keras_loss(place: Place) -> dict[str, Any]:
 def loss_scaling(place: Place) -> dict[str, Any]:
     with place.scope():
         model = problems.dense()
-        chosen = O.LossScaleOptimizer(O.SGD(0.05))
+        chosen = K.LossScaleOptimizer(K.SGD(0.05))
         chosen.build(model.trainable_variables)
 
     def step(x: Any, y: Any) -> Any:
@@ -162,7 +162,7 @@ def distributed_dataset(place: Place) -> dict[str, Any]:
     x, y = problems.regression(2 * BATCH)
     data = tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH)
     with place.scope():
-        model, chosen = problems.dense(), O.SGD(0.05)
+        model, chosen = problems.dense(), K.SGD(0.05)
         chosen.build(model.trainable_variables)
 
     def step(batch: Any) -> Any:

@@ -19,7 +19,7 @@ from tests.equivalence import problems
 from tests.equivalence.outcome import trained
 from tests.equivalence.program import Place, Program, program
 
-O = keras.optimizers
+K = keras.optimizers
 S = keras.optimizers.schedules
 
 
@@ -51,54 +51,54 @@ def _row(
 
 
 EVERY = (
-    _row("adadelta", lambda: O.Adadelta(0.5)),
-    _row("adafactor", lambda: O.Adafactor(0.05)),
-    _row("adagrad", lambda: O.Adagrad(0.1)),
-    _row("adam", lambda: O.Adam(0.05)),
-    _row("adam amsgrad", lambda: O.Adam(0.05, amsgrad=True)),
-    _row("adamw", lambda: O.AdamW(0.05, weight_decay=0.01)),
-    _row("adamax", lambda: O.Adamax(0.05)),
-    _row("ftrl", lambda: O.Ftrl(0.1, l1_regularization_strength=0.01)),
-    _row("lamb", lambda: O.Lamb(0.05)),
-    _row("lion", lambda: O.Lion(0.01)),
+    _row("adadelta", lambda: K.Adadelta(0.5)),
+    _row("adafactor", lambda: K.Adafactor(0.05)),
+    _row("adagrad", lambda: K.Adagrad(0.1)),
+    _row("adam", lambda: K.Adam(0.05)),
+    _row("adam amsgrad", lambda: K.Adam(0.05, amsgrad=True)),
+    _row("adamw", lambda: K.AdamW(0.05, weight_decay=0.01)),
+    _row("adamax", lambda: K.Adamax(0.05)),
+    _row("ftrl", lambda: K.Ftrl(0.1, l1_regularization_strength=0.01)),
+    _row("lamb", lambda: K.Lamb(0.05)),
+    _row("lion", lambda: K.Lion(0.01)),
     _row(
         "muon",
-        lambda: O.Muon(0.05),
+        lambda: K.Muon(0.05),
         tolerance=1e-4,
         why="its Newton-Schulz iteration enlarges small singular values, and "
         "their rounding, by 3.4 in each of its steps",
     ),
-    _row("nadam", lambda: O.Nadam(0.05)),
-    _row("rmsprop", lambda: O.RMSprop(0.02)),
+    _row("nadam", lambda: K.Nadam(0.05)),
+    _row("rmsprop", lambda: K.RMSprop(0.02)),
     _row(
         "rmsprop centered momentum",
-        lambda: O.RMSprop(0.02, momentum=0.9, centered=True),
+        lambda: K.RMSprop(0.02, momentum=0.9, centered=True),
     ),
-    _row("sgd", lambda: O.SGD(0.05)),
-    _row("sgd momentum", lambda: O.SGD(0.05, momentum=0.9)),
-    _row("sgd nesterov", lambda: O.SGD(0.05, momentum=0.9, nesterov=True)),
-    _row("loss scale sgd", lambda: O.LossScaleOptimizer(O.SGD(0.05))),
-    _row("loss scale adam", lambda: O.LossScaleOptimizer(O.Adam(0.05))),
+    _row("sgd", lambda: K.SGD(0.05)),
+    _row("sgd momentum", lambda: K.SGD(0.05, momentum=0.9)),
+    _row("sgd nesterov", lambda: K.SGD(0.05, momentum=0.9, nesterov=True)),
+    _row("loss scale sgd", lambda: K.LossScaleOptimizer(K.SGD(0.05))),
+    _row("loss scale adam", lambda: K.LossScaleOptimizer(K.Adam(0.05))),
     _row(
         "loss scale grows",
-        lambda: O.LossScaleOptimizer(O.SGD(0.05), dynamic_growth_steps=2),
+        lambda: K.LossScaleOptimizer(K.SGD(0.05), dynamic_growth_steps=2),
     ),
 )
 
 CLIPPING = (
-    _row("clipnorm", lambda: O.SGD(0.05, clipnorm=0.3), scale=20.0),
+    _row("clipnorm", lambda: K.SGD(0.05, clipnorm=0.3), scale=20.0),
     _row(
-        "global clipnorm", lambda: O.SGD(0.05, global_clipnorm=0.5), scale=20.0
+        "global clipnorm", lambda: K.SGD(0.05, global_clipnorm=0.5), scale=20.0
     ),
-    _row("clipvalue", lambda: O.SGD(0.05, clipvalue=0.1), scale=20.0),
+    _row("clipvalue", lambda: K.SGD(0.05, clipvalue=0.1), scale=20.0),
     _row(
         "loss scale global clipnorm",
-        lambda: O.LossScaleOptimizer(O.Adam(0.05, global_clipnorm=0.5)),
+        lambda: K.LossScaleOptimizer(K.Adam(0.05, global_clipnorm=0.5)),
         scale=20.0,
     ),
     _row(
         "adam global clipnorm ema",
-        lambda: O.Adam(0.05, global_clipnorm=0.5, use_ema=True),
+        lambda: K.Adam(0.05, global_clipnorm=0.5, use_ema=True),
         scale=20.0,
     ),
 )
@@ -106,25 +106,25 @@ CLIPPING = (
 ACCUMULATION = (
     _row(
         "accumulation 2",
-        lambda: O.SGD(0.05, gradient_accumulation_steps=2),
+        lambda: K.SGD(0.05, gradient_accumulation_steps=2),
     ),
     _row(
         "accumulation 3 adam",
-        lambda: O.Adam(0.05, gradient_accumulation_steps=3),
+        lambda: K.Adam(0.05, gradient_accumulation_steps=3),
         epochs=3,
     ),
     _row(
         "accumulation clipping",
-        lambda: O.SGD(0.05, gradient_accumulation_steps=3, global_clipnorm=0.5),
+        lambda: K.SGD(0.05, gradient_accumulation_steps=3, global_clipnorm=0.5),
         scale=20.0,
     ),
     _row(
         "accumulation ends in the middle",
-        lambda: O.Adam(0.05, gradient_accumulation_steps=4),
+        lambda: K.Adam(0.05, gradient_accumulation_steps=4),
     ),
     _row(
         "accumulation ema decay",
-        lambda: O.AdamW(
+        lambda: K.AdamW(
             0.05,
             weight_decay=0.01,
             gradient_accumulation_steps=2,
@@ -134,24 +134,24 @@ ACCUMULATION = (
     ),
     _row(
         "accumulation loss scale",
-        lambda: O.LossScaleOptimizer(
-            O.SGD(0.05, gradient_accumulation_steps=2)
+        lambda: K.LossScaleOptimizer(
+            K.SGD(0.05, gradient_accumulation_steps=2)
         ),
     ),
 )
 
 AVERAGING = (
-    _row("ema", lambda: O.SGD(0.05, use_ema=True, ema_momentum=0.5), "A27"),
+    _row("ema", lambda: K.SGD(0.05, use_ema=True, ema_momentum=0.5), "A27"),
     _row(
         "ema overwrite",
-        lambda: O.SGD(
+        lambda: K.SGD(
             0.05, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=2
         ),
         "A27",
     ),
     _row(
         "ema schedule",
-        lambda: O.Adam(
+        lambda: K.Adam(
             S.ExponentialDecay(0.1, 2, 0.5),
             use_ema=True,
             ema_momentum=0.8,
@@ -163,23 +163,23 @@ AVERAGING = (
 SCHEDULES = (
     _row(
         "cosine",
-        lambda: O.SGD(S.CosineDecay(0.1, 5, warmup_steps=2, warmup_target=0.2)),
+        lambda: K.SGD(S.CosineDecay(0.1, 5, warmup_steps=2, warmup_target=0.2)),
     ),
-    _row("cosine restarts", lambda: O.SGD(S.CosineDecayRestarts(0.1, 2))),
-    _row("exponential", lambda: O.Adam(S.ExponentialDecay(0.1, 2, 0.5))),
-    _row("inverse time", lambda: O.SGD(S.InverseTimeDecay(0.1, 2, 0.5))),
+    _row("cosine restarts", lambda: K.SGD(S.CosineDecayRestarts(0.1, 2))),
+    _row("exponential", lambda: K.Adam(S.ExponentialDecay(0.1, 2, 0.5))),
+    _row("inverse time", lambda: K.SGD(S.InverseTimeDecay(0.1, 2, 0.5))),
     _row(
         "piecewise",
-        lambda: O.SGD(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01])),
+        lambda: K.SGD(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01])),
     ),
-    _row("polynomial", lambda: O.SGD(S.PolynomialDecay(0.1, 5))),
+    _row("polynomial", lambda: K.SGD(S.PolynomialDecay(0.1, 5))),
 )
 
 
 @program("optimizer/decay leaves biases out")
 def decay_left_out(place: Place) -> dict[str, Any]:
     def build() -> keras.Model:
-        optimizer = O.AdamW(0.05, weight_decay=0.1)
+        optimizer = K.AdamW(0.05, weight_decay=0.1)
         optimizer.exclude_from_weight_decay(var_names=["bias"])
         return problems.compiled(optimizer=optimizer)
 
@@ -190,36 +190,36 @@ def decay_left_out(place: Place) -> dict[str, Any]:
 def several(place: Place) -> dict[str, Any]:
     def build() -> keras.Model:
         model = problems.dense()
-        chosen = O.OptimizerMap(default_optimizer=O.SGD(0.05))
-        chosen[".*kernel"] = O.Adam(0.05)
-        return problems.compiled(model, O.MultiOptimizer(chosen))
+        chosen = K.OptimizerMap(default_optimizer=K.SGD(0.05))
+        chosen[".*kernel"] = K.Adam(0.05)
+        return problems.compiled(model, K.MultiOptimizer(chosen))
 
     return trained(place, build, *problems.regression(), evaluate=False)
 
 
 @program("optimizer/sparse gradients adam")
 def sparse_adam(place: Place) -> dict[str, Any]:
-    return _embedding(place, lambda: O.Adam(0.05))
+    return _embedding(place, lambda: K.Adam(0.05))
 
 
 @program("optimizer/sparse gradients momentum")
 def sparse_momentum(place: Place) -> dict[str, Any]:
-    return _embedding(place, lambda: O.SGD(0.05, momentum=0.9))
+    return _embedding(place, lambda: K.SGD(0.05, momentum=0.9))
 
 
 @program("optimizer/sparse gradients clipnorm")
 def sparse_clipnorm(place: Place) -> dict[str, Any]:
-    return _embedding(place, lambda: O.SGD(0.5, clipnorm=0.05))
+    return _embedding(place, lambda: K.SGD(0.5, clipnorm=0.05))
 
 
 @program("optimizer/sparse gradients global clipnorm")
 def sparse_global(place: Place) -> dict[str, Any]:
-    return _embedding(place, lambda: O.Adam(0.05, global_clipnorm=0.05))
+    return _embedding(place, lambda: K.Adam(0.05, global_clipnorm=0.05))
 
 
 @program("optimizer/sparse gradients accumulation")
 def sparse_accumulation(place: Place) -> dict[str, Any]:
-    return _embedding(place, lambda: O.SGD(0.5, gradient_accumulation_steps=2))
+    return _embedding(place, lambda: K.SGD(0.5, gradient_accumulation_steps=2))
 
 
 def _embedding(place: Place, make: Callable[[], Any]) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def overflow(place: Place) -> dict[str, Any]:
 
     def build() -> keras.Model:
         model = problems.dense()
-        return problems.compiled(model, O.LossScaleOptimizer(O.SGD(0.05)))
+        return problems.compiled(model, K.LossScaleOptimizer(K.SGD(0.05)))
 
     return trained(
         place, build, x, y, batch_size=8, epochs=1, evaluate=False, predict=()
@@ -259,7 +259,7 @@ def overflow(place: Place) -> dict[str, Any]:
 def rate_by_hand(place: Place) -> dict[str, Any]:
     x, y = problems.regression()
     with place.scope():
-        model = problems.compiled(optimizer=O.Adam(0.1))
+        model = problems.compiled(optimizer=K.Adam(0.1))
     model.fit(x, y, batch_size=4, shuffle=False, verbose=0)
     model.optimizer.learning_rate = 0.01
     model.fit(x, y, batch_size=4, shuffle=False, verbose=0)

@@ -20,7 +20,7 @@ from tests.equivalence.outcome import (
 from tests.equivalence.program import Place, program
 
 L = keras.layers
-O = keras.optimizers
+K = keras.optimizers
 
 
 class Step(keras.Model):
@@ -61,7 +61,7 @@ def _step(place: Place, model: type[Step], **options: Any) -> dict[str, Any]:
     options = {"metrics": ["mae"]} | options
     result = trained(
         place,
-        lambda: problems.compiled(model(), O.Adam(0.05), **options),
+        lambda: problems.compiled(model(), K.Adam(0.05), **options),
         *problems.regression(11),
         callbacks=[logs],
     )
@@ -202,7 +202,7 @@ def scaled_loss(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            ScaledLoss(), O.LossScaleOptimizer(O.SGD(0.05))
+            ScaledLoss(), K.LossScaleOptimizer(K.SGD(0.05))
         ),
         *problems.regression(11),
     )
@@ -328,7 +328,7 @@ def _gan(
 ) -> dict[str, Any]:
     with place.scope():
         gan = model()
-        gan.compile(O.Adam(0.02), O.Adam(0.05, global_clipnorm=0.5), **options)
+        gan.compile(K.Adam(0.02), K.Adam(0.05, global_clipnorm=0.5), **options)
     if data is None:
         data = problems.regression(11)[0]
     history = gan.fit(data, batch_size=4, epochs=2, shuffle=False, verbose=0)
@@ -372,7 +372,7 @@ def gan_generator(place: Place) -> dict[str, Any]:
 
     with place.scope():
         model = Gan()
-        model.compile(O.Adam(0.02), O.Adam(0.05))
+        model.compile(K.Adam(0.02), K.Adam(0.05))
     history = model.fit(batches(), epochs=2, steps_per_epoch=3, verbose=0)
     return history_of(history) | state_of(place, model)
 
@@ -417,7 +417,7 @@ def vae(place: Place) -> dict[str, Any]:
     noise = problems.regression(11, 2, seed=5)[0]
     with place.scope():
         model = Vae()
-        model.compile(O.Adam(0.05))
+        model.compile(K.Adam(0.05))
     history = model.fit(
         x, noise, batch_size=4, epochs=2, shuffle=False, verbose=0
     )
@@ -457,7 +457,7 @@ def distillation(place: Place) -> dict[str, Any]:
     def build() -> keras.Model:
         return problems.compiled(
             Distiller(),
-            O.Adam(0.05),
+            K.Adam(0.05),
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             metrics=["accuracy"],
         )
@@ -516,7 +516,7 @@ class Counting(Step):
 def counting(place: Place) -> dict[str, Any]:
     return trained(
         place,
-        lambda: problems.compiled(Counting(), O.SGD(0.05)),
+        lambda: problems.compiled(Counting(), K.SGD(0.05)),
         *problems.regression(11),
     )
 
@@ -539,7 +539,7 @@ class Predicts(Step):
 def predicts(place: Place) -> dict[str, Any]:
     x, y = problems.regression(11)
     with place.scope():
-        model = problems.compiled(Predicts(), O.SGD(0.05))
+        model = problems.compiled(Predicts(), K.SGD(0.05))
     model.fit(x, y, batch_size=4, shuffle=False, verbose=0)
     logs = model.evaluate(x, y, batch_size=11, verbose=0, return_dict=True)
     outputs = model.predict(x, batch_size=4, verbose=0)
@@ -566,7 +566,7 @@ def through_gradient(place: Place) -> dict[str, Any]:
     x, y = problems.regression(12)
     return trained(
         place,
-        lambda: problems.compiled(Meta(), O.SGD(0.05)),
+        lambda: problems.compiled(Meta(), K.SGD(0.05)),
         x,
         y,
         batch_size=12,
@@ -594,7 +594,7 @@ class Persistent(Step):
 def persistent(place: Place) -> dict[str, Any]:
     return trained(
         place,
-        lambda: problems.compiled(Persistent(), O.SGD(0.05)),
+        lambda: problems.compiled(Persistent(), K.SGD(0.05)),
         *problems.regression(11),
         evaluate=False,
     )
@@ -605,7 +605,7 @@ def accumulates(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            Step(), O.SGD(0.05, gradient_accumulation_steps=2)
+            Step(), K.SGD(0.05, gradient_accumulation_steps=2)
         ),
         *problems.regression(16),
     )
@@ -630,7 +630,7 @@ def rows(place: Place) -> dict[str, Any]:
     return trained(
         place,
         lambda: problems.compiled(
-            Rows(), O.SGD(0.05), weighted_metrics=["mae"]
+            Rows(), K.SGD(0.05), weighted_metrics=["mae"]
         ),
         *problems.regression(11),
         sample_weight=problems.weights(11),
@@ -647,7 +647,7 @@ def other_logs(place: Place) -> dict[str, Any]:
     x, y = problems.regression(8)
     return trained(
         place,
-        lambda: problems.compiled(Logs(), O.SGD(0.05)),
+        lambda: problems.compiled(Logs(), K.SGD(0.05)),
         x,
         y.astype(np.float32),
         evaluate=False,
