@@ -10,6 +10,7 @@ skipped with that reason, so that the rest of the file still runs.
 from __future__ import annotations
 
 import contextlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
@@ -96,7 +97,7 @@ def named_in(error: BaseException) -> str | None:
     return None
 
 
-class Finder:
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds stand-ins for absent packages and all that is in them."""
 
     def __init__(self, packages: Sequence[str], collecting: list[bool]):
@@ -127,12 +128,12 @@ def stand_ins() -> Iterator[None]:
     """Lets absent packages be imported inside; not any more afterwards."""
     packages, collecting = absent_packages(), [True]
     finder = Finder(packages, collecting)
-    sys.meta_path.append(finder)  # type: ignore[arg-type]
+    sys.meta_path.append(finder)
     try:
         yield
     finally:
         collecting.clear()
-        sys.meta_path.remove(finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(finder)
         for name in list(sys.modules):
             if name.split(".")[0] in packages:
                 del sys.modules[name]

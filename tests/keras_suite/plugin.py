@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[Any]:
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Counts a test that imports an absent package itself as left out."""
     report = yield
     package = absent.named_in(call.excinfo.value) if call.excinfo else None
