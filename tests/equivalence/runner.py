@@ -25,13 +25,15 @@ from pathlib import Path
 import numpy as np
 
 from tests.equivalence.program import Arrays
-from tests.equivalence.worker import file_name
+from tests.equivalence.worker import READY, file_name
 
 # A process may be silent so long, at its start and in any one program.
 START_S = 120.0
 PROGRAM_S = 120.0
 # How long the others have to notice that a worker has failed.
 GRACE_S = 5.0
+# A start may fail for a reason of the moment, such as a port just taken.
+STARTS = 2
 ROOT = Path(__file__).parents[2]
 
 
@@ -90,9 +92,15 @@ def run_topology(topology: str, names: Sequence[str]) -> dict[str, Outcome]:
     chosen = TOPOLOGIES[topology]
     outcomes: dict[str, Outcome] = {}
     left = list(names)
+    failed_starts = 0
     while left:
         with tempfile.TemporaryDirectory() as folder:
             found = _run_once(chosen, left, Path(folder))
+        if isinstance(found, str):
+            failed_starts += 1
+            if failed_starts < STARTS:
+                continue
+            found = {name: Outcome(failure=found) for name in left}
         outcomes |= found
         left = [name for name in left if name not in found]
     return outcomes
@@ -100,11 +108,17 @@ def run_topology(topology: str, names: Sequence[str]) -> dict[str, Outcome]:
 
 def _run_once(
     topology: Topology, names: Sequence[str], folder: Path
-) -> dict[str, Outcome]:
-    """Runs programs until all are done or one stops the processes."""
+) -> dict[str, Outcome] | str:
+    """Runs programs until all are done or one stops the processes.
+
+    Returns:
+        What was done; or why the processes could not start.
+    """
     tasks = [_write_task(folder, i, names) for i in range(topology.workers)]
     with _processes(topology, tasks, folder) as processes:
         end = _wait(processes, folder)
+    if len(list(folder.glob(f"results*/{READY}"))) < topology.workers:
+        return f"{_log(folder)}\nnever started: {end}"
     found: dict[str, Outcome] = {}
     for name in names:
         outcome = _collect(folder, topology.workers, name)

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 SEED = 7
+# A file that says that the process has its strategy.
+READY = "ready"
 
 
 def main(kind: str, replicas: int, task_file: str) -> int:
@@ -30,6 +32,7 @@ def main(kind: str, replicas: int, task_file: str) -> int:
     from tests.equivalence.programs import all_programs
 
     table = {program.name: program for program in all_programs()}
+    Path(task["results"], READY).touch()
     for name in task["names"]:
         folder = Path(task["scratch"], file_name(name))
         folder.mkdir(parents=True, exist_ok=True)
