@@ -62,7 +62,6 @@ def test_the_schedule_peaks_after_warm_up_and_ends_at_zero(warmup: int):
     "changes, named",
     [
         ({"weight_decay": 0.1}, "optimizer=adam"),
-        ({"warmup_steps": 10}, "warmup_steps=10"),
     ],
 )
 def test_an_optimizer_that_cannot_be_is_refused(changes, named):
@@ -70,6 +69,15 @@ def test_an_optimizer_that_cannot_be_is_refused(changes, named):
 
     with pytest.raises(UsageError, match=named):
         make_optimizer(experiment(**changes), 10)
+
+
+def test_a_warm_up_longer_than_the_run_is_shortened_with_a_line(caplog):
+    from tfmulti.train.optimizers import make_optimizer
+
+    made = make_optimizer(experiment(warmup_steps=10), 10)
+    rates = [float(made._learning_rate(step)) for step in range(11)]
+    assert int(np.argmax(rates)) == 5
+    assert "takes 5 steps instead of 10" in caplog.text
 
 
 def test_facts_of_the_data_fill_what_the_experiment_leaves_open():

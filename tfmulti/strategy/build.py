@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import os
+
 import tensorflow as tf
 
 from tfmulti.cluster import Cluster
@@ -49,6 +51,9 @@ def build_strategy(
     if kind == "one":
         return tf.distribute.get_strategy()
     if kind == "mirrored":
+        if not os.environ.get("TF_CONFIG", "{}").strip():
+            # Empty means unset; TensorFlow would read it as JSON.
+            del os.environ["TF_CONFIG"]
         return tf.distribute.MirroredStrategy(
             [f"{device}:{index}" for index in range(replicas)],
             cross_device_ops=cross_device_ops(settings, device),

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import keras
@@ -32,7 +33,7 @@ def make_optimizer(
             those that the rule does not have are an error of Keras.
 
     Raises:
-        UsageError: Decay without "adamw", or a warm-up as long as the run.
+        UsageError: Decay without "adamw".
     """
     name = experiment.optimizer
     if experiment.weight_decay is not None:
@@ -65,12 +66,15 @@ def _learning_rate(
     if warmup is None:
         return experiment.learning_rate
     if warmup >= total_steps:
-        raise UsageError(
-            received=f"warmup_steps={warmup} in a run of {total_steps} steps",
-            allowed=f"0 to {total_steps - 1}",
-            remedy="Train longer (--epochs, --steps_per_epoch) or warm up "
-            "for fewer steps.",
+        shorter = total_steps // 2
+        logging.getLogger("tfmulti").warning(
+            "tfmulti: The warm-up takes %d steps instead of %d: the whole "
+            "run has %d.",
+            shorter,
+            warmup,
+            total_steps,
         )
+        warmup = shorter
     if not warmup:
         return keras.optimizers.schedules.CosineDecay(
             experiment.learning_rate, decay_steps=total_steps
