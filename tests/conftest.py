@@ -24,9 +24,13 @@ SET_AT_IMPORT = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def devices() -> list[str]:
-    """Four logical CPU devices of this process, "CPU:0" to "CPU:3"."""
+    """Four logical CPU devices of this process, "CPU:0" to "CPU:3".
+
+    Made before any test, since TensorFlow takes them only until its first
+    use.
+    """
     import tensorflow as tf
 
     cpu = tf.config.list_physical_devices("CPU")[0]
