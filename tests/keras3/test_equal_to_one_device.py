@@ -252,3 +252,35 @@ def test_shuffled_epochs_differ_and_see_each_example_once(two):
     for epoch in epochs:
         assert sorted(epoch) == list(range(40))
     assert len(set(epochs)) == 3
+
+
+def test_the_arrays_of_a_generator_are_never_written_to(two):
+    import keras
+
+    def aligned(array):
+        memory = np.zeros(array.nbytes + 128, "uint8")
+        start = -memory.ctypes.data % 64
+        view = memory[start : start + array.nbytes].view(array.dtype)
+        view = view.reshape(array.shape)
+        view[...] = array
+        return view
+
+    x, _ = data(203, 8)
+    x = aligned(x)
+    y = aligned((x[:, 0] > 0).astype("float32"))
+    kept = x.copy(), y.copy()
+
+    def batches():
+        for begin in range(0, 203, 32):
+            yield x[begin : begin + 32], y[begin : begin + 32]
+
+    with two.scope():
+        model = keras.Sequential(
+            [keras.Input((8,)), keras.layers.Dense(1, "sigmoid")]
+        )
+        model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+    for _ in range(6):
+        model.evaluate(batches(), verbose=0)
+    model.fit(batches(), verbose=0)
+    np.testing.assert_array_equal(x, kept[0])
+    np.testing.assert_array_equal(y, kept[1])

@@ -249,7 +249,16 @@ def _rows(value: Any, begin: tf.Tensor, end: tf.Tensor) -> Any:
         )
         size = tf.concat([[end - begin], value.dense_shape[1:]], axis=0)
         return tf.sparse.slice(value, start, size)
-    return value[begin:end]
+    rows = value[begin:end]
+    if isinstance(value, tf.RaggedTensor) or not _is_plain(value.dtype):
+        return rows
+    # Rows of a generator's array share the person's own memory, which later
+    # operations may overwrite in place.
+    return tf.raw_ops.DeepCopy(x=rows)
+
+
+def _is_plain(dtype: tf.DType) -> bool:
+    return dtype.is_floating or dtype.is_integer or dtype.is_bool
 
 
 def _is_scalar(value: Any) -> bool:
