@@ -9,6 +9,8 @@ from tests.strategy.worker_processes import run_workers
 pytestmark = pytest.mark.workers
 
 PROGRAM = """
+import contextlib
+import logging
 import random
 import numpy as np
 np.random.seed(5)      # The person's: equal on all workers, so it stays.
@@ -58,10 +60,17 @@ def dataset(a):
     return tf.data.Dataset.from_tensor_slices((a, np.zeros_like(a)))
 
 class Sequence(keras.utils.PyDataset):
+    def __init__(self, rows=ids):
+        super().__init__()
+        self.rows = rows
     def __len__(self):
-        return 6
+        return len(self.rows) // 4
     def __getitem__(self, i):
-        return ids[i * 4:i * 4 + 4], np.zeros((4, 1), "float32")
+        return self.rows[i * 4:i * 4 + 4], np.zeros((4, 1), "float32")
+
+class Drawn(Sequence):
+    def __getitem__(self, i):
+        return drawn.choice(ids, 4), np.zeros((4, 1), "float32")
 
 def seen(*args, **kwargs):
     counts.assign(tf.zeros(N))
@@ -76,6 +85,15 @@ def off(d):
     options.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.OFF)
     return d.with_options(options)
+
+@contextlib.contextmanager
+def caught():
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("tfmulti").addHandler(handler)
+    yield lines
+    logging.getLogger("tfmulti").removeHandler(handler)
 
 y = np.zeros_like(ids)
 cases = found["cases"] = {}
@@ -98,9 +116,17 @@ errors["tf.data, seeds per worker"] = seen(
 errors["numpy, other halves"] = seen(half, np.zeros_like(half), batch_size=4)
 errors["numpy, other sizes"] = seen(ids[: 20 + w], y[: 20 + w])
 errors["tf.data, other halves"] = seen(dataset(half).batch(4))
+errors["PyDataset, other halves"] = seen(Sequence(half))
 errors["tf.data, other batches"] = seen(dataset(ids).batch(4 * (w + 1)))
 errors["epochs"] = seen(ids, y, epochs=2 + w)
 errors["steps"] = seen(ids, y, batch_size=8, steps_per_epoch=2 + w)
+
+# Batches drawn at random, and a generator of a half: not refused.
+drawn = np.random.default_rng(w)
+found["drawn"] = sum(seen(Drawn()))
+with caught() as lines:
+    found["half"] = sum(seen((b for b in Sequence(half))))
+found["lines"] = lines
 
 # The order of each epoch, of this worker's rows.
 keras.utils.set_random_seed(3)
@@ -166,6 +192,16 @@ def test_every_epoch_is_shuffled_anew_and_divided_among_workers(reports):
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
 
 
+def test_batches_drawn_at_random_are_used_and_a_generators_half_is_said(
+    reports,
+):
+    for result in reports:
+        assert result["drawn"] == 12.0
+        assert result["half"] == 6.0
+        (line,) = result["lines"]
+        assert "generators" in line and "loses examples" in line
+
+
 @pytest.mark.parametrize(
     "case, words",
     [
@@ -173,6 +209,7 @@ def test_every_epoch_is_shuffled_anew_and_divided_among_workers(reports):
         ("numpy, other halves", ["array 0", "other values", "OFF"]),
         ("numpy, other sizes", ["array 0", "(20, 1)", "(21, 1)"]),
         ("tf.data, other halves", ["tensor of TensorSlice", "OFF"]),
+        ("PyDataset, other halves", ["array 0 of batch 0", "other values"]),
         ("tf.data, other batches", ["number of batches", "6", "3"]),
         ("epochs", ["epochs = 2 on worker 0, 3 on worker 1"]),
         ("steps", ["steps_per_epoch = 2 on worker 0, 3 on worker 1"]),

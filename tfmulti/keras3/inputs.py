@@ -6,8 +6,11 @@ Every worker reads the global batches and takes its replicas' rows of each
     arrays         a sample of rows is compared; the permutation of an epoch
                    is drawn from a seed that all workers have
     tf.data        the pipeline's steps, seeds and source tensors are compared
-    PyDataset      its shuffling draws from Python's generator, whose state is
-                   compared, and set alike where it differs
+    PyDataset      its first batch is compared, unless it is drawn anew at
+                   each read; its shuffling draws from Python's generator,
+                   whose state is compared, and set alike where it differs
+    generators     the first batch is compared; a difference is a warning, for
+                   it may be drawn at random
 
 A dataset with `AutoShardPolicy.OFF` says that each worker reads a part of its
 own; nothing is compared then.
@@ -26,6 +29,9 @@ import tensorflow as tf
 from keras.src import tree
 from keras.src.trainers.data_adapters.array_data_adapter import (
     ArrayDataAdapter,
+)
+from keras.src.trainers.data_adapters.generator_data_adapter import (
+    GeneratorDataAdapter,
 )
 from keras.src.trainers.data_adapters.py_dataset_adapter import (
     PyDatasetAdapter,
@@ -55,7 +61,9 @@ def dataset_of(strategy: tf.distribute.Strategy, adapter: Any) -> Any:
     if isinstance(adapter, PyDatasetAdapter) and adapter.shuffle:
         _agree_on_python_state(strategy)
     dataset = adapter.get_tf_dataset()
-    _compare(strategy, _pipeline(dataset))
+    _compare(strategy, _pipeline(dataset) + _repeatable_batch(adapter))
+    if isinstance(adapter, GeneratorDataAdapter):
+        _compare_generators(strategy, adapter)
     return dataset
 
 
@@ -91,6 +99,36 @@ def _agree_on_python_state(strategy: Any) -> None:
         logging.getLogger("tfmulti").warning(
             "Python's `random` was in different states on the workers; it is "
             "seeded alike, since a shuffled PyDataset draws its order from it"
+        )
+
+
+def _repeatable_batch(adapter: Any) -> list[list[Any]]:
+    """Lists what is in a PyDataset's first batch, if it reads alike twice."""
+    if not isinstance(adapter, PyDatasetAdapter):
+        return []
+    first, again = (_batch(adapter.py_dataset[0]) for _ in range(2))
+    if first != again:
+        return [["batch 0 of the PyDataset", "drawn at each read", []]]
+    return first
+
+
+def _batch(batch: Any) -> list[list[Any]]:
+    leaves = [np.asarray(a) for a in tree.flatten(batch) if a is not None]
+    return [_array(f"array {i} of batch 0", a) for i, a in enumerate(leaves)]
+
+
+def _compare_generators(strategy: Any, adapter: GeneratorDataAdapter) -> None:
+    found = agreement.gather(
+        strategy, _batch(adapter._first_batches[0]), "the first batch"
+    )
+    if any(each != found[0] for each in found):
+        logging.getLogger("tfmulti").warning(
+            "the generators of the workers do not begin with the same batch: "
+            "of each batch a worker uses the rows of its own replicas alone. "
+            "That is right for batches drawn at random. A generator that "
+            "reads a part of the data on each worker loses examples: give "
+            "every worker the whole data, or a tf.data.Dataset with "
+            "AutoShardPolicy.OFF"
         )
 
 
