@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 # Each row may import the rows above it; members of a row never each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "units", "version"),
-    ("config", "communication", "hardware", "keras3"),
+    ("console", "config", "communication", "hardware", "keras3"),
     ("cluster", "data"),
     ("launch", "strategy", "diagnose", "planner"),
     ("measure", "deploy", "pipelining", "callbacks"),

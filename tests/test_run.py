@@ -89,7 +89,29 @@ def refused(outcome: Outcome, *words: str) -> None:
         ("--epochs 0", ["--epochs"]),
         ("--epochs many", ["epochs", "many"]),
         ("--global_batch_size 0", ["--global_batch_size"]),
-        ("--learning_rate -1", ["--learning_rate"]),
+        ("--learning_rate -1", ["--learning_rate=-1"]),
+        ("--learning_rate inf", ["--learning_rate=inf"]),
+        ("--learning_rate nan", ["--learning_rate=nan"]),
+        ("--seed -1", ["--seed=-1", "0"]),
+        ("--seed 4294967296", ["--seed=4294967296", "4294967295"]),
+        ("--seed 1.5", ["--seed=1.5", "a whole number"]),
+        ("--epochs 99999999999", ["--epochs=99999999999"]),
+        ("--steps_per_epoch 99999999999", ["--steps_per_epoch"]),
+        ("--global_batch_size 99999999999", ["--global_batch_size"]),
+        ("--workers 1025", ["--workers=1025", "1 to 1024"]),
+        ("--replicas 1025", ["--replicas=1025", "1 to 1024"]),
+        ("--replicas abc", ["--replicas=abc", "a whole number from 1."]),
+        ("--packs -1", ["--packs=-1"]),
+        ("--pack_mb nan", ["--pack_mb=nan"]),
+        ("--pack_mb 0", ["--pack_mb=0"]),
+        ("--collective_timeout_s inf", ["--collective_timeout_s=inf"]),
+        ("--experiment=", ["--experiment", "empty"]),
+        ("--run_dir=", ["--run_dir", "empty"]),
+        ("--data=", ["--data ", "empty"]),
+        ("--nccl=", ["--nccl ", "empty"]),
+        ("--nccl =ring", ["--nccl =ring", "KEY=VALUE"]),
+        ("--flagfile binary", ["--flagfile", "text"]),
+        ("/dev/null", ["/dev/null", "a device"]),
         ("--steps_per_epoch 0", ["--steps_per_epoch"]),
         ("--replicas 0", ["--replicas"]),
         ("--workers 0", ["--workers"]),
@@ -117,6 +139,7 @@ def refused(outcome: Outcome, *words: str) -> None:
 def test_wrong_flags(command, tmp_path, line, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "here.py").write_text("")
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
     refused(command(*line.split()), *words)
 
 
@@ -124,6 +147,7 @@ def test_wrong_flags(command, tmp_path, line, words):
     ("value", "words"),
     [
         ("{not json", ["not JSON"]),
+        ("[" * 100_000, ["nested"]),
         ('{"task": {"type": "worker", "index": 0}}', ["cluster"]),
         ('{"cluster": {"worker": ["a:1"]}}', ["task"]),
         (TWO_WORKERS.replace('"index": 1', '"index": 2'), ["0 to 1"]),
@@ -137,6 +161,152 @@ def test_wrong_flags(command, tmp_path, line, words):
 def test_malformed_tf_config(command, value, words, strategy):
     outcome = command("--strategy", strategy, TF_CONFIG=value)
     refused(outcome, "TF_CONFIG", *words)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_another_backend_of_keras(command, backend):
+    refused(command(KERAS_BACKEND=backend), f"KERAS_BACKEND={backend}")
+
+
+def test_a_working_directory_that_is_gone(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["bash", "-c", f"rmdir {gone} && {sys.executable} -m tfmulti.run"],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()[-1:]
+    assert "working directory" in line and "Traceback" not in done.stderr
+
+
+def shell(line: str, folder: Path) -> tuple[int, str, str]:
+    """Runs a line of bash in which $RUN is the command."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        env=os.environ | {"RUN": f"{sys.executable} -m tfmulti.run"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("$RUN --help >&-", 0, ""),
+        ("$RUN --help 2>&- | tail -n 1", 0, ""),
+        ("$RUN --help > /dev/full", 1, "No space left on device"),
+        ("$RUN --epochs 0 2> /dev/full", 2, ""),
+        ("$RUN --epochs 0 2>&-", 2, ""),
+        ("$RUN --dry_run --data synthetic | true", 141, ""),
+    ],
+)
+def test_output_that_goes_nowhere(tmp_path, line, code, words):
+    got, _, err = shell(line, tmp_path)
+    assert got == code, err
+    assert words in err and len(err.splitlines()) == bool(words)
+
+
+def test_a_closed_output_becomes_no_workers_file(tmp_path):
+    """Descriptor 1 must not be the lock, a log or a socket."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\n"
+        "if 'TFMULTI_JOB' in os.environ:\n"
+        "    where = os.readlink('/proc/self/fd/1')\n"
+        "    open('where', 'w').write(where)\n"
+        "    os._exit(0)\n"
+    )
+    code, _, err = shell(
+        f"PYTHONPATH={tmp_path} $RUN --strategy one --run_dir r >&-", tmp_path
+    )
+    assert code == 0, err
+    assert (tmp_path / "where").read_text() == "/dev/null"
+
+
+@pytest.mark.parametrize(
+    ("signum", "word"), [(2, "interrupted"), (15, "told to end")]
+)
+@pytest.mark.parametrize("after_s", [0.12, 0.2, 0.3, 0.6, 1.2])
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_a_signal_at_any_time_is_one_line(
+    tmp_path, signum, word, after_s, workers
+):
+    """While the command loads, while workers load, while TensorFlow does."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", EARLY, *workers],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(after_s)
+    process.send_signal(signum)
+    out, err = process.communicate(timeout=30)
+    said = [line for line in err.splitlines() if "No GPU" not in line]
+    assert (process.returncode, said) == (128 + signum, [f"tfmulti: {word}"])
+    assert "Traceback" not in out
+    assert not list_of_group(process.pid)
+
+
+# Python's own start, which nothing of ours can make quiet, is over here.
+EARLY = """
+import runpy, sys
+print("started", flush=True)
+sys.argv = ["tfmulti.run", "--run_dir", "r", *sys.argv[1:]]
+runpy.run_module("tfmulti.run", run_name="__main__", alter_sys=True)
+"""
+
+
+def list_of_group(session: int) -> list[str]:
+    """Lists the processes of a session that are still there."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        if text.rpartition(")")[2].split()[3] == str(session):
+            found.append(text)
+    return found
+
+
+STAND_IN = (
+    "import os, time\n"
+    "if 'TFMULTI_JOB' in os.environ:\n"
+    "    print('worker', flush=True)\n"
+    "    time.sleep(300)\n"
+)
+
+
+def test_two_runs_of_one_folder_the_second_is_refused(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(STAND_IN)
+    words = [sys.executable, "-m", "tfmulti.run", "--strategy", "one"]
+    first = subprocess.Popen(
+        [*words, "--run_dir", "r"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "worker\n"
+        outcome = Outcome(["tfmulti.run", "--run_dir", "r"], tmp_path, {})
+        refused(outcome, "/r,", "still lives")
+    finally:
+        first.kill()
+        first.wait()
+        assert first.stdout is not None
+        first.stdout.close()
 
 
 def test_workers_that_contradict_tf_config(command):
@@ -352,6 +522,16 @@ def test_the_console_script_runs_a_command(tmp_path):
 
 def test_an_unknown_command(tmp_path):
     refused(Outcome(["tfmulti", "rum"], tmp_path, {}), "'rum'", "run")
+
+
+def test_a_script_needs_no_command(tmp_path):
+    (tmp_path / "t.py").write_text("")
+    refused(Outcome(["tfmulti", "no/such.py"], tmp_path, {}), "no/such.py")
+    refused(Outcome(["tfmulti", "nowhere.py"], tmp_path, {}), "nowhere.py")
+    with_run = Outcome(["tfmulti", "run", "--dry_run", "t.py"], tmp_path, {})
+    without = Outcome(["tfmulti", "--dry_run", "t.py"], tmp_path, {})
+    job = json.loads(with_run.out)["job"]
+    assert json.loads(without.out)["job"]["script"] == job["script"]
 
 
 def test_a_reader_that_leaves_ends_the_job(tmp_path):

@@ -1,7 +1,7 @@
 """The console script `tfmulti`: one word for each command.
 
 `tfmulti run ...` is `python -m tfmulti.run ...`, and so for the others;
-`tfmulti --flags ...` without a command means `run`. A
+`tfmulti --flags ...` and `tfmulti train.py ...` mean `run`. A
 command is a module of this package with a function `main(argv) -> exit code`,
 loaded only when it is asked for.
 """
@@ -9,9 +9,12 @@ loaded only when it is asked for.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from tfmulti import console
+from tfmulti.errors import UsageError
 from tfmulti.version import VERSION
 
 COMMANDS: Mapping[str, str] = {
@@ -30,23 +33,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    console.take_signals()
+    return console.guarded(lambda: _main(words))
+
+
+def _main(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         print(_help(), end="")
         return 0
     if words[0] == "--version":
         print(f"tfmulti {VERSION}")
         return 0
-    if words[0].startswith("-"):
+    if words[0].startswith("-") or _is_script(words[0]):
         words.insert(0, "run")
     if words[0] not in COMMANDS:
-        print(
-            f"tfmulti: received the command {words[0]!r}; allowed: "
-            f"{', '.join(COMMANDS)}. See tfmulti --help.",
-            file=sys.stderr,
+        raise UsageError(
+            received=f"the command {words[0]!r}",
+            allowed=f"{', '.join(COMMANDS)}, or a script such as train.py",
+            remedy="See tfmulti --help.",
         )
-        return 2
     command = importlib.import_module(f"tfmulti.{words[0]}")
     return command.main(words[1:])
+
+
+def _is_script(word: str) -> bool:
+    return word not in COMMANDS and (
+        word.endswith(".py") or os.sep in word or os.path.isfile(word)
+    )
 
 
 def _help() -> str:
@@ -57,7 +70,7 @@ def _help() -> str:
             "Trains Keras models on many GPUs with the result of one.",
             "",
             "  tfmulti COMMAND [FLAGS]     tfmulti COMMAND --help",
-            "  tfmulti [FLAGS]             the same as tfmulti run [FLAGS]",
+            "  tfmulti [FLAGS] [train.py]  the same as tfmulti run ...",
             "",
             "Commands:",
             *lines,

@@ -12,6 +12,7 @@ change it by flags and print it without starting TensorFlow.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -25,6 +26,10 @@ DEFAULT_EXPERIMENT = "digits_cnn"
 TASKS = ("classification", "language_model", "gan")
 PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16")
 OPTIMIZERS = ("adam", "adamw", "sgd")
+
+# Counts are multiplied with one another in 64 bits; seeds are numpy's.
+LARGEST_COUNT = 2**31 - 1
+LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +81,19 @@ class Experiment:
         _one_of("--task", self.task, TASKS)
         _one_of("--precision", self.precision, PRECISIONS)
         _one_of("--optimizer", self.optimizer, OPTIMIZERS)
-        _at_least("--epochs", self.epochs, 1)
-        _at_least("--global_batch_size", self.global_batch_size, 1)
-        if self.steps_per_epoch is not None:
-            _at_least("--steps_per_epoch", self.steps_per_epoch, 1)
-        if not self.learning_rate > 0:
-            raise UsageError(
-                received=f"--learning_rate={self.learning_rate}",
-                allowed="a number above 0",
-                remedy="Give a positive learning rate, such as 0.001.",
-            )
+        for name in ("epochs", "global_batch_size"):
+            _whole(f"--{name}", getattr(self, name), 1, LARGEST_COUNT)
+        for name in ("steps_per_epoch", "validation_examples"):
+            if getattr(self, name) is not None:
+                _whole(f"--{name}", getattr(self, name), 1, LARGEST_COUNT)
+        if self.warmup_steps is not None:
+            _whole("--warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
+        _whole("--seed", self.seed, 0, LARGEST_SEED)
+        _above_zero("--learning_rate", self.learning_rate)
+        if self.global_clipnorm is not None:
+            _above_zero("--global_clipnorm", self.global_clipnorm)
+        if self.weight_decay:
+            _above_zero("--weight_decay", self.weight_decay)
 
     def replace(self, **changes: Any) -> Experiment:
         """Gives a copy with the changes whose value is not None."""
@@ -134,10 +142,20 @@ def _one_of(flag: str, value: str, allowed: Iterable[str]) -> None:
         )
 
 
-def _at_least(flag: str, value: int, smallest: int) -> None:
-    if value < smallest:
+def _whole(flag: str, value: Any, smallest: int, largest: int) -> None:
+    good = isinstance(value, int) and not isinstance(value, bool)
+    if not good or not smallest <= value <= largest:
         raise UsageError(
             received=f"{flag}={value}",
-            allowed=f"a whole number from {smallest}",
-            remedy=f"Give a larger value for {flag}.",
+            allowed=f"a whole number from {smallest} to {largest}",
+            remedy=f"Give such a number for {flag}.",
+        )
+
+
+def _above_zero(flag: str, value: float) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise UsageError(
+            received=f"{flag}={value}",
+            allowed="a number above 0, and not infinite",
+            remedy=f"Give such a number for {flag}, such as 0.001.",
         )

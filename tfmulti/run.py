@@ -10,7 +10,15 @@ No TensorFlow is loaded on this side.
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    # Before the imports that take time: Ctrl-C is one line from here on.
+    from tfmulti import console
+
+    console.take_signals()
+
 import contextlib
+import dataclasses
+import functools
 import json
 import os
 import sys
@@ -19,10 +27,10 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from tfmulti import config, data, launch, version
+from tfmulti import config, console, data, launch, version
 from tfmulti.cluster import Cluster, on_this_host, resolve
 from tfmulti.communication import Communication, check, installed_nccl
-from tfmulti.errors import TfmultiError, UsageError
+from tfmulti.errors import UsageError
 from tfmulti.hardware import VisibleGpus, usable_cores, visible_gpus
 from tfmulti.launch import flags
 from tfmulti.measure import check_fresh
@@ -59,10 +67,10 @@ FLAGS: tuple[flags.Flag, ...] = tuple(
          f"An experiment by its name. Default: {config.DEFAULT_EXPERIMENT}."),
         (_WHAT, "list_experiments", "switch", "",
          "List the experiments, and end."),
-        (_CHANGE, "epochs", "whole", "N", "Passes over the training data."),
-        (_CHANGE, "steps_per_epoch", "whole", "N",
+        (_CHANGE, "epochs", "count", "N", "Passes over the training data."),
+        (_CHANGE, "steps_per_epoch", "count", "N",
          "Steps in an epoch. Default: all examples once."),
-        (_CHANGE, "global_batch_size", "whole", "N",
+        (_CHANGE, "global_batch_size", "count", "N",
          "Examples in one step, over all replicas together."),
         (_CHANGE, "learning_rate", "number", "RATE", "Peak learning rate."),
         (_CHANGE, "precision", "text", "NAME",
@@ -78,14 +86,15 @@ FLAGS: tuple[flags.Flag, ...] = tuple(
          "one: a single device. mirrored: all replicas in one process. "
          "multiworker: several processes, on one host or many. auto "
          "(default): what the environment and the GPUs suggest."),
-        (_WHERE, "replicas", "whole", "N",
+        (_WHERE, "replicas", "count", "N",
          "Replicas of each worker. Default: all GPUs; without a GPU two "
          "logical CPU devices (mirrored) or one a worker."),
-        (_WHERE, "workers", "whole", "N",
+        (_WHERE, "workers", "count", "N",
          "Start N workers on this host. Where TF_CONFIG is set, the command "
          "joins as the worker that it names."),
         (_WHERE, "run_dir", "text", "DIR",
-         "Folder for what the run leaves. Default: runs/NAME-TIME."),
+         "Folder for what the run leaves, of no other run. Default: "
+         "runs/NAME-TIME."),
         (_WHERE, "dry_run", "switch", "",
          "Print the whole plan as JSON, and start nothing."),
         (_REDUCE, "all_reduce", "text", "NAME",
@@ -97,7 +106,7 @@ FLAGS: tuple[flags.Flag, ...] = tuple(
          "Multiworker: largest pack of gradients."),
         (_REDUCE, "collective_timeout_s", "number", "SECONDS",
          "Multiworker: fail where one reduction takes longer."),
-        (_REDUCE, "nccl", "list", "KEY=VALUE",
+        (_REDUCE, "nccl", "pairs", "KEY=VALUE",
          "A setting of NCCL, such as algorithm=ring. May be repeated."),
         (_REDUCE, "nccl_preset", "text", "NAME",
          "Settings of NCCL for a kind of host: nvlink, pcie, ethernet, "
@@ -139,16 +148,8 @@ def main(
         The exit code.
     """
     arguments = sys.argv[1:] if argv is None else argv
-    try:
-        return _main(arguments, os.environ if env is None else env, clock)
-    except TfmultiError as error:
-        _say(str(error))
-        return error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has left. Python would complain once more
-        # when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + 13
+    variables = os.environ if env is None else env
+    return console.guarded(lambda: _main(arguments, variables, clock))
 
 
 def _main(
@@ -165,11 +166,49 @@ def _main(
     if values["list_experiments"]:
         print(_experiments(), end="")
         return 0
+    _check_place(env)
     request = _request(values, script, clock)
-    cluster = resolve(env)
+    cluster = _cluster(env)
     gpus = visible_gpus(env)
     decision = launch.decide(request, cluster=cluster, gpus=gpus)
-    return _launch(decision, cluster, gpus, env, bool(values["dry_run"]))
+    claim = None
+    if not values["dry_run"]:
+        claim = functools.partial(
+            launch.claimed,
+            automatic=values["run_dir"] is None,
+            say=console.say,
+        )
+    return _launch(decision, cluster, gpus, env, claim)
+
+
+def _check_place(env: Mapping[str, str]) -> None:
+    """Refuses a place in which no run can work."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UsageError(
+            received="a working directory that was deleted",
+            allowed="one that exists",
+            remedy="Change to another folder (cd) and start again.",
+        ) from None
+    backend = env.get("KERAS_BACKEND") or "tensorflow"
+    if backend != "tensorflow":
+        raise UsageError(
+            received=f"KERAS_BACKEND={backend}",
+            allowed="tensorflow, whose strategies train the replicas",
+            remedy="Unset KERAS_BACKEND, or set it to tensorflow.",
+        )
+
+
+def _cluster(env: Mapping[str, str]) -> Cluster | None:
+    try:
+        return resolve(env)
+    except RecursionError:
+        raise UsageError(
+            received="a TF_CONFIG that is nested too deeply",
+            allowed="a JSON object with cluster and task",
+            remedy="Look at what sets TF_CONFIG.",
+        ) from None
 
 
 def _request(
@@ -239,8 +278,9 @@ def _launch(
     cluster: Cluster | None,
     gpus: VisibleGpus,
     env: Mapping[str, str],
-    dry_run: bool,
+    claim: Callable[..., contextlib.AbstractContextManager[str]] | None,
 ) -> int:
+    """Starts what was decided; without a `claim` prints it as JSON."""
     job, notes = decision.job, decision.notes
     notes += check(
         job.communication,
@@ -253,6 +293,12 @@ def _launch(
     several = job.strategy == "multiworker"
     joins = several and cluster is not None
     with contextlib.ExitStack() as stack:
+        if claim is not None and _writes(job, cluster, joins):
+            if job.experiment is not None:
+                check_fresh(job.run_dir)
+            folder = stack.enter_context(claim(job.run_dir))
+            job = dataclasses.replace(job, run_dir=folder)
+            notes += _kept_logs(job)
         if several and not joins:
             held = launch.held_ports(job.workers)
             cluster = on_this_host(stack.enter_context(held))
@@ -265,31 +311,26 @@ def _launch(
             cores=usable_cores().usable,
             notes=(*_version_notes(), *notes),
         )
-        if dry_run:
+        if claim is None:
             print(json.dumps(plan.to_json(), indent=2))
             return 0
-        _make_run_dir(plan)
         for note in plan.notes:
-            _say(note)
-        return launch.run(plan, env=env, say=_say)
+            console.say(note)
+        return launch.run(plan, env=env, say=console.say)
 
 
-def _make_run_dir(plan: launch.LaunchPlan) -> None:
-    """Makes the folder where something will be written, or says why not."""
-    if plan.job.script is not None and len(plan.workers) == 1:
-        return
-    if plan.workers[0].index != 0:
-        return
-    if plan.job.experiment is not None:
-        check_fresh(plan.job.run_dir)
-    try:
-        os.makedirs(plan.job.run_dir, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            received=f"--run_dir={plan.job.run_dir} ({error.strerror})",
-            allowed="a folder that exists or can be made",
-            remedy="Give another folder for --run_dir.",
-        ) from None
+def _writes(job: launch.Job, cluster: Cluster | None, joins: bool) -> bool:
+    """Whether this host's part of the job leaves anything in its run_dir."""
+    if job.script is not None:
+        return job.workers > 1 and not joins
+    return not joins or (cluster is not None and cluster.chief)
+
+
+def _kept_logs(job: launch.Job) -> tuple[str, ...]:
+    """Says whose logs a script's workers will replace."""
+    if not os.path.isdir(f"{job.run_dir}/logs"):
+        return ()
+    return (f"The logs of an earlier run in {job.run_dir}/logs are replaced.",)
 
 
 def _experiments() -> str:
@@ -312,10 +353,6 @@ def _version_notes() -> tuple[str, ...]:
             allowed="one with TensorFlow and Keras",
             remedy=f"Run: pip install {error.name}",
         ) from None
-
-
-def _say(line: str) -> None:
-    print(f"tfmulti: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

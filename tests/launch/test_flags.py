@@ -16,7 +16,7 @@ TABLE = tuple(
         ("count", "whole", "A"),
         ("rate", "number", "B"),
         ("dry_run", "switch", "B"),
-        ("nccl", "list", "A"),
+        ("nccl", "pairs", "A"),
         ("help", "switch", "B"),
     )
 )

@@ -25,6 +25,11 @@ pytestmark = pytest.mark.workers
 DEADLINE_S = 20.0
 
 SLEEP = "import time; time.sleep(300)"
+# Workers start with Ctrl-C held back, and say when they are ready for it.
+READY = (
+    "from tfmulti.launch.child import unblock_interrupts; import signal\n"
+    "unblock_interrupts({})\n"
+)
 STUBBORN = (
     "import signal, time\n"
     "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -166,12 +171,40 @@ def test_one_failure_ends_the_job_and_is_named(together, program, code, words):
     assert str(together.folder) in together.said[0]
 
 
-def test_the_failures_own_last_lines_are_shown(together):
+def test_a_failure_is_told_once_with_its_last_line(together):
     program = "for i in range(100): print('line', i)\nraise ValueError('why')"
     assert together(SLEEP, program) == 1
-    said = "\n".join(together.said)
-    assert "[worker 1] ValueError: why" in said
-    assert "line 99" in said and "line 50\n" not in said
+    (said,) = together.said
+    assert "Its last line is 'ValueError: why'" in said
+    assert "\n" not in said and "line 99" not in said
+
+
+def test_a_failure_without_a_word_is_told_as_that(together):
+    assert together(SLEEP, "raise SystemExit(3)") == 3
+    assert "It wrote nothing" in together.said[0]
+
+
+def test_who_left_before_a_failure_is_named(together):
+    late = "import time; time.sleep(1); raise SystemExit(4)"
+    assert together("", late) == 4
+    assert together.said[0].startswith("worker 1 failed first")
+    assert together.said[1].startswith("worker 0 had ended before by itself")
+
+
+def test_who_left_long_ago_is_named_once_while_the_others_wait(tmp_path):
+    said: list[str] = []
+    hours = iter(range(0, 10**6, 3600))
+    program = "import time; time.sleep(1)"
+    code = run(
+        plan_of(["", program, program], str(tmp_path)),
+        env=os.environ,
+        show=lambda line: None,
+        say=said.append,
+        clock=lambda: float(next(hours)),
+    )
+    assert code == 0 and len(said) <= 3  # a late starter may be gone too
+    assert "worker 0 has ended by itself (exit code 0)" in said[0]
+    assert "in vain" in said[0]
 
 
 def test_who_ignores_the_request_to_end_is_killed(together):
@@ -251,10 +284,14 @@ def test_signal_handlers_are_given_back(together):
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_reaches_all_workers(drive, signum):
     start, pids = drive
-    launcher = start(SLEEP, SLEEP)
+    program = READY.format("signal.SIG_DFL") + SLEEP
+    launcher = start(program, program)
     workers = pids(2)
     launcher.send_signal(signum)
-    assert launcher.wait(DEADLINE_S) == 128 + signum
+    _, err = launcher.communicate(timeout=DEADLINE_S)
+    assert launcher.returncode == 128 + signum
+    words = {signal.SIGINT: b"interrupted", signal.SIGTERM: b"told to end"}
+    assert err == words[signum] + b"\n"
     assert not any(map(alive, workers))
 
 
@@ -305,7 +342,8 @@ def test_alone_input_and_output_are_the_persons(drive):
 def test_alone_an_interrupt_may_be_used_by_the_program(drive):
     start, pids = drive
     launcher = start(
-        "import time\n"
+        READY.format("signal.default_int_handler")
+        + "import time\n"
         "try:\n"
         "    print('ready'); time.sleep(300)\n"
         "except KeyboardInterrupt:\n"

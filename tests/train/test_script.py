@@ -87,8 +87,11 @@ def test_a_script_is_run_as_python_runs_it(folder: Path, name: str):
     code, out, err = run(folder, *args)
     ours = run(folder, "-c", RUNNER, "path", *args)
     # A process that died of Ctrl-C has the code 128 + 2 in a shell.
-    assert ours[0] == (130 if name == "interrupt" else code)
-    assert ours[1:] == (out, err)
+    # Its traceback would tell where TensorFlow was at that moment.
+    if name == "interrupt":
+        assert ours == (130, "", "")
+    else:
+        assert ours == (code, out, err)
 
 
 def test_a_script_elsewhere_finds_its_neighbours(folder: Path, tmp_path: Path):

@@ -7,6 +7,7 @@ outlive a runtime that crashes.
     request.py      what was asked for  -> a job with everything decided
     job.py          the job, as it travels to the workers
     script.py       is the person's script there?
+    run_folder.py   a run's folder, of no other run
     environment.py  what a worker finds in its environment
     plan.py         job -> every command and variable, as a value
     ports.py        free ports, kept free
@@ -24,6 +25,7 @@ from tfmulti.launch.local import run
 from tfmulti.launch.plan import LaunchPlan, WorkerPlan, make_plan
 from tfmulti.launch.ports import held_ports
 from tfmulti.launch.request import Decision, Request, decide
+from tfmulti.launch.run_folder import claimed
 from tfmulti.launch.script import check_script
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Script",
     "WorkerPlan",
     "check_script",
+    "claimed",
     "decide",
     "held_ports",
     "make_plan",

@@ -6,6 +6,10 @@ signals go to the whole group: helpers that a worker started end with it. A
 worker that is alone stays in the launcher's group, since only the terminal's
 foreground group may read from it.
 
+A worker starts with SIGINT blocked, and unblocks it when it knows what to do
+then (`unblock_interrupts`): a Ctrl-C while Python loads would end in a
+traceback of Python's own start. One that came before is not lost: it waits.
+
 Linux kills a worker when the launcher dies, however that happens
 (PR_SET_PDEATHSIG, prctl(2)).
 """
@@ -19,6 +23,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 
@@ -53,9 +58,21 @@ def start(
         env=dict(env),
         bufsize=0,
         start_new_session=not alone,
-        preexec_fn=_die_with(os.getpid()),
+        preexec_fn=_prepare(os.getpid()),
         **streams,
     )
+
+
+def unblock_interrupts(handler: Any) -> None:
+    """Lets SIGINT come through, in the worker; a waiting one comes now.
+
+    Args:
+        handler: What it shall do, as `signal.signal` takes it: SIG_DFL ends
+            the process at once.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def send(process: subprocess.Popen[bytes], signum: int, alone: bool) -> None:
@@ -87,18 +104,20 @@ def describe(returncode: int) -> str:
     return f"killed by {name}"
 
 
-def _die_with(launcher: int) -> Callable[[], None] | None:
+def _prepare(launcher: int) -> Callable[[], None]:
     """Makes what runs in the child just before it becomes the worker."""
-    if sys.platform != "linux":
-        return None
     # Loaded here, not in the child: between fork and exec as little as
     # possible may happen.
-    prctl = ctypes.CDLL(None).prctl
+    linux = sys.platform == "linux"
+    prctl = ctypes.CDLL(None).prctl if linux else None
 
-    def ask_for_death() -> None:
+    def prepare() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        if prctl is None:
+            return
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # The launcher may have died before the child could ask.
         if os.getppid() != launcher:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return ask_for_death
+    return prepare

@@ -10,10 +10,11 @@ table of `Flag` records is the one place that describes them.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from absl import flags as absl_flags
 
@@ -23,11 +24,23 @@ from tfmulti.launch.job import Script
 _DEFINE: Mapping[str, Any] = {
     "text": absl_flags.DEFINE_string,
     "whole": absl_flags.DEFINE_integer,
+    "count": absl_flags.DEFINE_integer,
     "number": absl_flags.DEFINE_float,
     "switch": absl_flags.DEFINE_boolean,
-    "list": absl_flags.DEFINE_multi_string,
+    "pairs": absl_flags.DEFINE_multi_string,
+}
+# What a value of each kind may be; the records check the rest.
+_ALLOWED: Mapping[str, str] = {
+    "text": "a text that is not empty",
+    "pairs": "KEY=VALUE",
+    "whole": "a whole number",
+    "count": "a whole number from 1",
+    "number": "a number",
+    "switch": "no value: the flag alone, or with no before its name",
 }
 _FLAGFILE = "flagfile"
+# As absl says it: "flag --replicas=abc: invalid literal for int() ...".
+_ILLEGAL = re.compile(r"flag --(\w+)=(.*?): ", re.DOTALL)
 _HELP_COLUMN = 28
 _WIDTH = 80
 
@@ -38,8 +51,9 @@ class Flag:
 
     Attributes:
         name: Its name, without dashes.
-        kind: "text", "whole" number, "number", "switch", or "list" for a
-            text that may be given several times.
+        kind: "text", "whole" number, "count" (a whole number from 1),
+            "number", "switch", or "pairs" for KEY=VALUE that may be given
+            several times.
         value: What the help text calls its value; "" for a switch.
         group: The heading under which the help text lists it.
         help: One or two sentences.
@@ -101,10 +115,12 @@ def parse(argv: Sequence[str], table: Sequence[Flag]) -> Mapping[str, Any]:
     try:
         rest = values(["tfmulti", *words])[1:]
     except absl_flags.Error as error:
+        raise _refusal(error, table) from None
+    except UnicodeDecodeError:
         raise UsageError(
-            received=_one_line(error),
-            allowed="the flags that --help lists",
-            remedy="Correct the flag, or see --help.",
+            received="a --flagfile that is no text",
+            allowed="a text file with one flag a line",
+            remedy="Name another file.",
         ) from None
     if rest:
         raise UsageError(
@@ -112,7 +128,10 @@ def parse(argv: Sequence[str], table: Sequence[Flag]) -> Mapping[str, Any]:
             allowed="flags only, before the script",
             remedy="Name the script on the command line, not in a flag file.",
         )
-    return {flag.name: values[flag.name].value for flag in table}
+    given = {flag.name: values[flag.name].value for flag in table}
+    for flag in table:
+        _check_text(flag, given[flag.name])
+    return given
 
 
 def help_text(usage: str, table: Sequence[Flag], closing: str) -> str:
@@ -122,6 +141,42 @@ def help_text(usage: str, table: Sequence[Flag], closing: str) -> str:
         lines = [_entry(flag) for flag in table if flag.group == group]
         parts.append("\n".join([f"{group}:", *lines]))
     return "\n\n".join([*parts, closing.rstrip()]) + "\n"
+
+
+def _refusal(error: Exception, table: Sequence[Flag]) -> UsageError:
+    """Puts absl's complaint about a flag into our words."""
+    found = _ILLEGAL.match(str(error))
+    kinds = {flag.name: flag.kind for flag in table}
+    if not found or found[1] not in kinds:
+        return UsageError(
+            received=_one_line(error),
+            allowed="the flags that --help lists",
+            remedy="Correct the flag, or see --help.",
+        )
+    name, value = found.groups()
+    return UsageError(
+        received=f"--{name}={value}",
+        allowed=_ALLOWED[kinds[name]],
+        remedy=f"Correct --{name}, or leave it out.",
+    )
+
+
+def _check_text(flag: Flag, value: Any) -> None:
+    """Refuses what a shell gives for an unset variable: --data "$DATA"."""
+    if flag.kind == "text" and value == "":
+        _refuse_text(flag, "with an empty value")
+    if flag.kind == "pairs":
+        for pair in value or ():
+            if not pair.partition("=")[0].strip():
+                _refuse_text(flag, pair or "with an empty value")
+
+
+def _refuse_text(flag: Flag, received: str) -> NoReturn:
+    raise UsageError(
+        received=f"--{flag.name} {received}",
+        allowed=_ALLOWED[flag.kind],
+        remedy=f"Correct --{flag.name}, or leave it out.",
+    )
 
 
 def _script(words: Sequence[str]) -> Script | None:

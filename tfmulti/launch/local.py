@@ -7,8 +7,9 @@
 
 A training step needs all workers, so one that fails ends the job: the others
 are asked to end (SIGTERM) and, since TensorFlow ignores that once it has
-started, killed after a grace. The failure is shown with its last lines, as
-the first cause is what a person needs, not the errors of those who waited.
+started, killed after a grace. The failure is named with the worker's last
+line: the first cause is what a person needs, not the errors of those who
+waited. A worker that leaves the others without an error is named as well.
 Signals to the launcher go to all workers. Whatever happens, no process stays.
 """
 
@@ -32,9 +33,17 @@ from tfmulti.launch.worker import RunningWorker
 # less than the 30 s that Slurm and Kubernetes grant the launcher itself.
 GRACE_S = 15.0
 
+# How long a worker is gone before it is worth a line.
+LEFT_S = 20.0
+
 _POLL_S = 0.05
 _READ_BYTES = 1 << 16
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The signals that end the launcher, and how that is said.
+ENDINGS: Mapping[int, str] = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "told to end",
+    signal.SIGHUP: "the terminal has gone",
+}
 
 
 class _Launcher:
@@ -43,18 +52,23 @@ class _Launcher:
     def __init__(
         self,
         show: Callable[[bytes], None],
+        say: Callable[[str], None],
         clock: Callable[[], float],
         grace_s: float,
     ):
         self.workers: list[RunningWorker] = []
         self.signals: list[int] = []
         self._show = show
+        self._say = say
         self._clock = clock
         self._grace_s = grace_s
         self._selector = selectors.DefaultSelector()
         self._kill_at: float | None = None
         self._obeyed = 0
+        self._named: list[RunningWorker] = []
+        self._left: dict[RunningWorker, float] = {}
         self.failed: list[RunningWorker] = []
+        self.left_before: list[RunningWorker] = []
 
     def start(
         self, plan: LaunchPlan, env: Mapping[str, str], popen: child.Popen
@@ -76,6 +90,7 @@ class _Launcher:
             ended = [worker for worker in running if worker.has_ended()]
             running = [worker for worker in running if worker not in ended]
             self._note_failures(ended, running)
+            self._name_who_left(running)
             self._obey(running)
             if self._kill_at and self._clock() >= self._kill_at:
                 _send(running, signal.SIGKILL)
@@ -92,13 +107,29 @@ class _Launcher:
     ) -> None:
         """Remembers who failed by itself; the first failure ends the rest."""
         failed = [w for w in ended if w.process.returncode != 0]
-        if not failed or self._kill_at is not None:
+        self._left.update({w: self._clock() for w in ended if w not in failed})
+        # After a signal to us, all that ends has ended for it.
+        if not failed or self._kill_at is not None or self.signals:
             return
+        self.left_before = list(self._left)
         # Of two at once the one that was killed did not fail for the other.
         failed.sort(key=lambda worker: worker.process.returncode > 0)
         self.failed = failed
         _send(running, signal.SIGTERM)
         self._kill_at = self._clock() + self._grace_s
+
+    def _name_who_left(self, running: list[RunningWorker]) -> None:
+        """Says once who has been gone for long while others go on."""
+        for worker, since in self._left.items():
+            gone_s = self._clock() - since
+            if running and gone_s >= LEFT_S and worker not in self._named:
+                self._named.append(worker)
+                rest = ", ".join(str(w.plan.index) for w in running)
+                self._say(
+                    f"worker {worker.plan.index} has ended by itself (exit "
+                    f"code 0) while worker {rest} goes on; if they still "
+                    "train together, they wait for it in vain."
+                )
 
     def _obey(self, running: list[RunningWorker]) -> None:
         """Passes on the signals that have come since the last time."""
@@ -179,7 +210,8 @@ def run(
         0; else the code of the worker that failed first, with 128 + n for
         death by signal n; else, after a signal n to the launcher, 128 + n.
     """
-    launcher = _Launcher(show or _to_stdout, clock, grace_s)
+    say = say or _to_stderr
+    launcher = _Launcher(show or _to_stdout, say, clock, grace_s)
     with _forwarding(launcher.signals):
         try:
             launcher.start(plan, env, popen)
@@ -187,9 +219,12 @@ def run(
         finally:
             launcher.close()
     if launcher.failed and len(plan.workers) > 1:
-        for line in _explain(launcher.failed, len(plan.workers)):
-            (say or _to_stderr)(line)
-    return _code(launcher)
+        for line in _explain(launcher):
+            say(line)
+    code = _code(launcher)
+    if launcher.signals and code == 128 + launcher.signals[0]:
+        say(ENDINGS[launcher.signals[0]])
+    return code
 
 
 def _code(launcher: _Launcher) -> int:
@@ -198,27 +233,39 @@ def _code(launcher: _Launcher) -> int:
     codes = [worker.process.returncode for worker in launcher.workers]
     if not any(codes):
         return 0
-    if len(codes) == 1:
+    told_to_end = launcher.signals and codes[0] == -signal.SIGKILL
+    if len(codes) == 1 and not told_to_end:
         return child.exit_code(codes[0])
     return 128 + launcher.signals[0]
 
 
-def _explain(failed: list[RunningWorker], count: int) -> Iterator[str]:
-    first, *others = failed
-    ended = " The other workers were ended." if count > len(failed) else ""
-    heading = (
+def _explain(launcher: _Launcher) -> Iterator[str]:
+    first, *others = launcher.failed
+    ended = len(launcher.workers) > len(launcher.failed)
+    yield (
         f"worker {first.plan.index} failed first: "
-        f"{child.describe(first.process.returncode)}.{ended} Its last lines "
-        f"(all of them: {first.plan.log_path}):"
+        f"{child.describe(first.process.returncode)}."
+        + (" The other workers were ended." if ended else "")
+        + f" {_last_line(first)}; all of its output: {first.plan.log_path}."
     )
-    tail = [first.prefix + line for line in first.lines.tail]
-    yield "\n".join([heading, *(t.decode(errors="replace") for t in tail)])
     for other in others:
         yield (
             f"worker {other.plan.index} failed at the same time: "
             f"{child.describe(other.process.returncode)}; see "
             f"{other.plan.log_path}."
         )
+    for gone in launcher.left_before:
+        yield (
+            f"worker {gone.plan.index} had ended before by itself (exit code "
+            "0): if the others still trained with it, that is the cause."
+        )
+
+
+def _last_line(worker: RunningWorker) -> str:
+    last = worker.lines.last.decode(errors="replace").strip()
+    if not last:
+        return "It wrote nothing"
+    return f"Its last line is {last!r}"
 
 
 def _send(workers: list[RunningWorker], signum: int) -> None:
@@ -235,7 +282,7 @@ def _forwarding(received: list[int]) -> Iterator[None]:
 
     before = {}
     try:
-        for signum in _FORWARDED:
+        for signum in ENDINGS:
             # nohup's wish to ignore the hang-up stays.
             if signal.getsignal(signum) is not signal.SIG_IGN:
                 before[signum] = signal.signal(signum, remember)

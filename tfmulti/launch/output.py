@@ -7,19 +7,16 @@ show at last is kept; a line that stays unfinished is shown after a while.
 
 from __future__ import annotations
 
-from collections import deque
-
 # How often a bar that rewrites its line is shown, and how long a line may
 # stay unfinished, in seconds.
 PROGRESS_S = 5.0
 UNFINISHED_S = 1.0
 
 LARGEST_LINE_BYTES = 1 << 16
-TAIL_LINES = 20
 
 
 class Lines:
-    """Cuts one worker's bytes into lines, and remembers the last of them.
+    """Cuts one worker's bytes into lines, and remembers the last one.
 
     Args:
         now: The time at which the worker starts, in seconds.
@@ -29,7 +26,7 @@ class Lines:
         self._rest = b""
         self._last_byte = now
         self._last_shown = now
-        self.tail: deque[bytes] = deque(maxlen=TAIL_LINES)
+        self.last = b""  # that is not blank
 
     def feed(self, data: bytes, now: float) -> list[bytes]:
         """Takes what the worker wrote; gives the lines that are complete."""
@@ -60,7 +57,9 @@ class Lines:
         if lines:
             self._last_shown = now
         seen = [_as_on_a_terminal(line) for line in lines]
-        self.tail.extend(line for line in seen if line.strip())
+        for line in seen:
+            if line.strip():
+                self.last = line
         return seen
 
 

@@ -27,6 +27,8 @@ CHOICES = ("auto", *STRATEGIES)
 
 # The fewest that show what several replicas do.
 EMULATED_REPLICAS = 2
+# More of anything than one host holds: a slip of the finger.
+LARGEST_COUNT = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,9 +255,9 @@ def _batch_notes(job: Job) -> tuple[str, ...]:
 
 
 def _check_count(flag: str, value: int | None) -> None:
-    if value is not None and value < 1:
+    if value is not None and not 1 <= value <= LARGEST_COUNT:
         raise UsageError(
             received=f"{flag}={value}",
-            allowed="a whole number from 1",
-            remedy=f"Give a larger value for {flag}, or leave it out.",
+            allowed=f"a whole number from 1 to {LARGEST_COUNT}",
+            remedy=f"Give such a number for {flag}, or leave it out.",
         )

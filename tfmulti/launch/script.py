@@ -32,8 +32,10 @@ def check_script(script: Script, path: Sequence[str] | None = None) -> None:
     assert script.path is not None
     if not os.path.exists(script.path):
         _refuse(script.path, "which does not exist")
-    if not os.path.isfile(script.path):
+    if os.path.isdir(script.path):
         _refuse(script.path, "which is a folder")
+    if not os.path.isfile(script.path):
+        _refuse(script.path, "which is a device or a pipe, not a file")
     if not os.access(script.path, os.R_OK):
         _refuse(script.path, "which may not be read")
 

@@ -54,7 +54,9 @@ def run_script(
     except SystemExit as leave:
         return _exit_code(leave)
     except KeyboardInterrupt as error:
-        _show(error)
+        # Who interrupts knows where: only a hook of the script's is called.
+        if sys.excepthook is not sys.__excepthook__:
+            _show(error)
         return INTERRUPTED
     except BaseException as error:
         message = translate(error)

@@ -6,7 +6,10 @@ after it nothing about the devices can be changed any more.
 
 from __future__ import annotations
 
+import signal
+
 from tfmulti.cluster import Cluster
+from tfmulti.launch import child
 from tfmulti.launch.job import Job
 from tfmulti.strategy import Installed, adopted, explain, install
 from tfmulti.train.experiment import Place, run_experiment
@@ -51,6 +54,7 @@ def run(job: Job, cluster: Cluster | None, start_s: float) -> int:
 
 def _run_script(job: Job, installed: Installed) -> int:
     assert job.script is not None
+    child.unblock_interrupts(signal.default_int_handler)
     with adopted(installed):
         return run_script(
             path=job.script.path,

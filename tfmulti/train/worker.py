@@ -11,22 +11,36 @@ must be done before the next one starts TensorFlow a little further.
     strategy      connects the workers: the first collective
     then          the experiment, or the person's script
 
+Ctrl-C ends it at once and in silence; a script gets it as Python gives it.
+
 Exit codes: 0 done; 2 a mistake that a person can mend, told in one line; 1 an
 exception, with its traceback; a script's own.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 import time
-import traceback
 from collections.abc import Mapping
 
+from tfmulti import console
 from tfmulti.cluster import Cluster, resolve
 from tfmulti.errors import TfmultiError
+from tfmulti.launch import child
 from tfmulti.launch.job import JOB_VARIABLE, Job
 from tfmulti.train.quiet import quiet_import, quiet_loggers
+
+# What the system says of a run folder that cannot be written (any more).
+_REFUSALS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+)
 
 
 def main(env: Mapping[str, str]) -> int:
@@ -39,16 +53,22 @@ def main(env: Mapping[str, str]) -> int:
         The exit code.
     """
     start_s = time.monotonic()
+    # Nothing is worth tidying up yet, and a traceback tells nobody anything.
+    child.unblock_interrupts(signal.SIG_DFL)
+    console.fill_streams()
     try:
         job = Job.from_environment(env)
         cluster = resolve(env) if job.strategy == "multiworker" else None
         return _run(job, cluster, env, start_s)
     except TfmultiError as error:
-        print(f"tfmulti: {error}", file=sys.stderr)
+        console.say(str(error))
         return error.exit_code
-    except Exception:
-        traceback.print_exc()
-        return 1
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        place = f": {error.filename}" if error.filename else ""
+        console.say(f"the system refused: {error.strerror}{place}.")
+        return 2
 
 
 def _run(
