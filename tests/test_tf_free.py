@@ -30,7 +30,14 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 """
 
-FREE_PACKAGES = ("communication", "cluster", "hardware", "launch", "measure")
+FREE_PACKAGES = (
+    "cluster",
+    "communication",
+    "diagnose",
+    "hardware",
+    "launch",
+    "measure",
+)
 FREE_MODULES = (
     "tfmulti",
     "tfmulti.cli",
@@ -38,6 +45,7 @@ FREE_MODULES = (
     "tfmulti.data",
     "tfmulti.data.order",
     "tfmulti.data.spec",
+    "tfmulti.doctor",
     "tfmulti.errors",
     "tfmulti.run",
     "tfmulti.units",

@@ -3,9 +3,16 @@
 A launcher that initialised the devices could not hand them to its workers, so
 it asks the driver's own tools instead.
 
-    gpus.py     the NVIDIA GPUs of this host
-    visible.py  those that CUDA_VISIBLE_DEVICES leaves to a process
-    cores.py    the CPU cores that this process may use
+    gpus.py       the NVIDIA GPUs of this host
+    visible.py    those that CUDA_VISIBLE_DEVICES leaves to a process
+    cores.py      the CPU cores that this process may use
+    cgroups.py    the groups whose limits hold for it
+
+For the doctor, from recorded texts:
+
+    smi_query.py  the state of each GPU
+    topology.py   how GPUs are joined
+    host.py       memory, limits, clock, PCIe isolation
 """
 
 from __future__ import annotations

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-_ROOT = "/sys/fs/cgroup"
-
-Reader = Callable[[str], str | None]
+from tfmulti.hardware.cgroups import Reader, group_folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,38 +57,20 @@ def usable_cores(
 
 def cgroup_quota(read: Reader) -> float | None:
     """Gives the least quota of this process's groups, in cores."""
-    quotas = [
-        quota
-        for line in (read("/proc/self/cgroup") or "").splitlines()
-        for quota in _quotas(line, read)
-    ]
-    return min(quotas, default=None)
+    return min(_quotas(read), default=None)
 
 
-def _quotas(line: str, read: Reader) -> Iterator[float]:
-    """Reads the quotas for a line of /proc/self/cgroup, "4:cpu:/a/b"."""
-    _, controllers, group = line.split(":", 2)
-    # In a container the path may be the host's, while the mount shows only
-    # the container's own group, as the root: hence the root is read too.
-    for folder in _with_parents(group):
-        if controllers == "":
-            text = read(f"{_ROOT}{folder}/cpu.max") or ""
-        elif "cpu" in controllers.split(","):
-            base = f"{_ROOT}/{controllers}{folder}/cpu.cfs"
-            limit = read(f"{base}_quota_us") or ""
-            text = f"{limit} {read(f'{base}_period_us') or ''}"
+def _quotas(read: Reader) -> Iterator[float]:
+    for version, folder in group_folders("cpu", read):
+        if version == 2:
+            text = read(f"{folder}/cpu.max") or ""
         else:
-            return
+            limit = read(f"{folder}/cpu.cfs_quota_us") or ""
+            text = f"{limit} {read(f'{folder}/cpu.cfs_period_us') or ''}"
         numbers = text.split()
         # No limit: "max" in v2, -1 in v1.
         if len(numbers) == 2 and numbers[0].isdecimal():
             yield int(numbers[0]) / int(numbers[1])
-
-
-def _with_parents(group: str) -> Iterator[str]:
-    path = PurePosixPath(group)
-    for folder in (path, *path.parents):
-        yield "" if str(folder) == "/" else str(folder)
 
 
 def _affinity() -> int:
