@@ -16,7 +16,6 @@ code all the while.
 
 from __future__ import annotations
 
-import functools
 import logging
 from typing import Any
 
@@ -26,15 +25,9 @@ import tensorflow as tf
 from tfmulti.keras3 import seeds
 from tfmulti.keras3 import step as step_lib
 from tfmulti.keras3.fixes import FIXES
-from tfmulti.keras3.patching import Applied
+from tfmulti.keras3.patching import Applied, applied
 
 VERIFIED = ("3.15",)
-
-
-@functools.cache
-def applied() -> Applied:
-    """Gives this process's one record of what is in force."""
-    return Applied()
 
 
 def apply(strategy: tf.distribute.Strategy) -> Applied:
@@ -63,6 +56,7 @@ def apply(strategy: tf.distribute.Strategy) -> Applied:
         record.apply(fix)
     _prepare(strategy.extended, record.strategies)
     record.strategies += 1
+    record.replicas = max(record.replicas, strategy.num_replicas_in_sync)
     seeds.agree_on_seeds(strategy)
     return record
 

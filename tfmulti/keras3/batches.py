@@ -6,7 +6,8 @@
     for each global batch of n rows: replica r gets rows [n*r//R, n*(r+1)//R)
         │  with the number of rows it got and n itself
         ▼
-    strategy.distribute_datasets_from_function: one part per local replica
+    one part per local replica: on GPUs fetched ahead by
+    strategy.distribute_datasets_from_function, on CPUs taken as they are
 
 So each replica knows its share of the batch without asking the others, parts
 differ by at most one row, rows keep their order (`predict` concatenates), and
@@ -29,6 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.distribute.distribute_utils import regroup
 
 DATA, ROWS, TOTAL, MORE = "data", "rows", "total", "more"
 
@@ -92,9 +94,12 @@ class Batches:
         self._repeats = repeatable and count not in (None, 0, ENDLESS)
         if self._repeats:
             parts = parts.repeat()
-        self._distributed = strategy.distribute_datasets_from_function(
-            lambda _: parts
-        )
+        self._distributed: Any = parts
+        if not _on_cpus(strategy):
+            self._distributed = strategy.distribute_datasets_from_function(
+                lambda _: parts
+            )
+        self._strategy = strategy
         self._last: BatchIterator | None = None
 
     def __iter__(self) -> BatchIterator:
@@ -104,14 +109,15 @@ class Batches:
             distributed = last.distributed
         else:
             distributed = iter(self._distributed)
-        self._last = BatchIterator(distributed, self.count)
+        self._last = BatchIterator(self._strategy, distributed, self.count)
         return self._last
 
 
 class ForeignBatches:
     """A dataset that is distributed already, taken as it is."""
 
-    def __init__(self, distributed: Any):
+    def __init__(self, strategy: tf.distribute.Strategy, distributed: Any):
+        self._strategy = strategy
         self._distributed = distributed
         self.element_spec = _one_replica_spec(distributed.element_spec)
 
@@ -119,21 +125,29 @@ class ForeignBatches:
         count = known_count(self._distributed)
         # Workers may hold different numbers of batches, unless without end.
         remaining = ENDLESS if count == ENDLESS else None
-        return BatchIterator(iter(self._distributed), remaining, foreign=True)
+        return BatchIterator(
+            self._strategy, iter(self._distributed), remaining, foreign=True
+        )
 
 
 class BatchIterator:
     """Where one pass over the data stands.
 
     Attributes:
-        distributed: What a `tf.function` takes elements from.
+        distributed: What a `tf.function` takes elements from, by
+            `next_parts`.
         remaining: Global batches that are left, or None if not known.
         foreign: Elements are bare data, without row counts or an end mark.
     """
 
     def __init__(
-        self, distributed: Any, remaining: int | None, foreign: bool = False
+        self,
+        strategy: tf.distribute.Strategy,
+        distributed: Any,
+        remaining: int | None,
+        foreign: bool = False,
     ):
+        self._strategy = strategy
         self.distributed = distributed
         self.remaining = remaining
         self.foreign = foreign
@@ -156,12 +170,41 @@ class BatchIterator:
 
     def __next__(self) -> Any:
         self.take(1)
-        element = next(self.distributed)
+        element = next_parts(self._strategy, self.distributed)
         if not self.foreign and self.remaining is None:
             if not bool(first_of(element[MORE])):
                 self.ended = True
                 raise StopIteration
         return element
+
+
+def next_parts(strategy: tf.distribute.Strategy, iterator: Any) -> Any:
+    """Takes the local replicas' next parts; eagerly or in a graph.
+
+    Args:
+        strategy: The strategy of the job.
+        iterator: A strategy's iterator, or a dataset's own, which has the
+            parts one after the other.
+
+    Returns:
+        Nested values, one for each replica.
+    """
+    if not isinstance(iterator, tf.data.Iterator):
+        return next(iterator)
+    local = len(strategy.extended.worker_devices)
+    parts = [next(iterator) for _ in range(local)]
+    return regroup(tuple(parts), always_wrap=True)
+
+
+def _on_cpus(strategy: tf.distribute.Strategy) -> bool:
+    """Whether parts need not be copied to where they are used.
+
+    TensorFlow's iterator over several devices would give each a thread, a
+    buffer and a dozen traced functions; and of many such iterators in one
+    process one in some hundreds hangs or crashes when it is deleted.
+    """
+    devices = strategy.extended.worker_devices
+    return all("CPU" in device.upper() for device in devices)
 
 
 def known_count(dataset: Any) -> int | None:

@@ -112,10 +112,10 @@ class StepFunction:
         """Runs up to `count` steps; gives how many ran and the last's logs."""
 
         def one() -> Any:
-            return self._one_batch(next(iterator))
+            return self._one_batch(self._next(iterator))
 
         def if_more(raw: Any) -> tuple[Any, Any]:
-            more, element = _following(iterator, foreign)
+            more, element = self._following(iterator, foreign)
             if tf.executing_eagerly():
                 more = bool(more)
                 return more, self._one_batch(element()) if more else raw
@@ -130,6 +130,18 @@ class StepFunction:
             return _eager_loop(step, int(count))
         return _graph_loop(step, count, self._zeros(iterator, foreign))
 
+    def _next(self, iterator: Any) -> Any:
+        return batches_lib.next_parts(self._strategy, iterator)
+
+    def _following(self, iterator: Any, foreign: bool) -> tuple[Any, Any]:
+        """Gives whether there is an element, and a function that gives it."""
+        if foreign:
+            optional = iterator.get_next_as_optional()
+            return optional.has_value(), optional.get_value
+        element = self._next(iterator)
+        more = batches_lib.first_of(element[batches_lib.MORE])
+        return more, lambda: element
+
     def _zeros(self, iterator: Any, foreign: bool) -> Any:
         """Gives raw logs of zeros, for loops want their structure first.
 
@@ -138,9 +150,10 @@ class StepFunction:
         """
         if not overrides(self._model, self._method):
             return []
-        trial = tf.function(self._one_batch, autograph=False)
-        spec = iterator.element_spec
-        raw = trial.get_concrete_function(spec).structured_outputs
+        trial = tf.function(
+            lambda: self._one_batch(self._next(iterator)), autograph=False
+        )
+        raw = trial.get_concrete_function().structured_outputs
         return tf.nest.map_structure(
             lambda t: tf.zeros([d or 0 for d in t.shape], t.dtype),
             raw,
@@ -306,16 +319,6 @@ class StepFunction:
 
     def _local(self, value: Any) -> Any:
         return self._strategy.experimental_local_results(value)[0]
-
-
-def _following(iterator: Any, foreign: bool) -> tuple[Any, Any]:
-    """Gives whether there is a next element, and a function that gives it."""
-    if foreign:
-        optional = iterator.get_next_as_optional()
-        return optional.has_value(), optional.get_value
-    element = next(iterator)
-    more = batches_lib.first_of(element[batches_lib.MORE])
-    return more, lambda: element
 
 
 def _eager_loop(step: Callable[[Any], Any], count: int) -> tuple[int, Any]:

@@ -10,6 +10,7 @@ has changed is skipped with one warning, never applied blindly.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import inspect
@@ -77,10 +78,12 @@ class Applied:
     Attributes:
         fixes: The fixes in force.
         strategies: How many strategies of this process were prepared.
+        replicas: The most replicas that one of them has.
     """
 
     def __init__(self) -> None:
         self.strategies = 0
+        self.replicas = 1
         self._undo: list[tuple[Any, str, Any]] = []
         self.fixes: list[Fix] = []
 
@@ -105,6 +108,12 @@ class Applied:
             else:
                 setattr(owner, attribute, original)
         self.fixes.clear()
+
+
+@functools.cache
+def applied() -> Applied:
+    """Gives this process's one record of what is in force."""
+    return Applied()
 
 
 def digest_of(function: Any) -> str:

@@ -78,12 +78,8 @@ class PredictFunction:
         placement = batches_lib.Placement.of(self._strategy)
         if placement.local == placement.replicas:
             return join(local)
-        return _in_order(self._strategy.gather(value, axis=0), value, placement)
-
-
-def _in_order(gathered: Any, value: Any, placement: Any) -> Any:
-    del value, placement  # Workers are gathered in their order.
-    return gathered
+        # Workers are gathered in their order.
+        return self._strategy.gather(value, axis=0)
 
 
 def join(parts: Sequence[Any]) -> Any:

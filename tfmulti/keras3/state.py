@@ -26,7 +26,9 @@ def drifting(model: keras.Model) -> list[keras.Variable]:
     for optimizer in optimizers_of(model):
         if getattr(optimizer, "gradient_accumulation_steps", None):
             candidates += [
-                v for v in optimizer._accumulated_gradients if v is not None
+                v
+                for v in getattr(optimizer, "_accumulated_gradients", ())
+                if v is not None
             ]
     return [v for v in candidates if drifts(v)]
 

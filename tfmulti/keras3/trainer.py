@@ -8,6 +8,7 @@ and how it is undone, is listed in `fixes.py`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ from tfmulti.keras3 import build as build_lib
 from tfmulti.keras3 import engine, inputs, prediction, randomness
 from tfmulti.keras3 import metrics as metrics_lib
 from tfmulti.keras3 import state as state_lib
+from tfmulti.keras3.patching import applied
 
 
 def handles(strategy: Any) -> bool:
@@ -48,6 +50,8 @@ def make_step_function(method: str) -> Callable[..., Any]:
     def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
         def make(self: keras.Model, force: bool = False) -> Any:
             if not _ours(self):
+                if method == "train_step" and self.train_function is None:
+                    _warn_outside(self)
                 return original(self, force)
             name = attribute[method]
             if getattr(self, name) is None or force:
@@ -58,6 +62,19 @@ def make_step_function(method: str) -> Callable[..., Any]:
         return make
 
     return wrapper
+
+
+def _warn_outside(model: keras.Model) -> None:
+    """Says that a model trains on one device although there are replicas."""
+    replicas = applied().replicas
+    if replicas > 1:
+        logging.getLogger("tfmulti").warning(
+            "the model %r was made outside the strategy's scope and trains "
+            "on one device, not on all %d replicas; make and compile it "
+            "inside `with strategy.scope():`",
+            model.name,
+            replicas,
+        )
 
 
 def make_predict_function(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,11 +156,11 @@ def _batches(strategy: tf.distribute.Strategy, adapter: Any) -> Any:
     arrays = isinstance(adapter, array_data_adapter.ArrayDataAdapter)
     dataset = inputs.dataset_of(strategy, adapter)
     if not isinstance(dataset, tf.data.Dataset):
-        return batches_lib.ForeignBatches(dataset)
+        return batches_lib.ForeignBatches(strategy, dataset)
     if inputs.is_off(dataset) and not arrays:
         # The person shards the data: every worker has batches of its own.
         return batches_lib.ForeignBatches(
-            strategy.experimental_distribute_dataset(dataset)
+            strategy, strategy.experimental_distribute_dataset(dataset)
         )
     count = adapter.num_batches
     if count is None:
