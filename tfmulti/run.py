@@ -21,6 +21,7 @@ import dataclasses
 import functools
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,10 +29,21 @@ from importlib import metadata
 from typing import Any
 
 from tfmulti import config, console, data, launch, version
-from tfmulti.cluster import Cluster, on_this_host, resolve
+from tfmulti.cluster import (
+    Cluster,
+    from_hosts,
+    on_this_host,
+    own_gpus,
+    resolve,
+)
 from tfmulti.communication import Communication, check, installed_nccl
 from tfmulti.errors import UsageError
-from tfmulti.hardware import VisibleGpus, usable_cores, visible_gpus
+from tfmulti.hardware import (
+    CUDA_VISIBLE_DEVICES,
+    VisibleGpus,
+    usable_cores,
+    visible_gpus,
+)
 from tfmulti.launch import flags
 from tfmulti.measure import check_fresh
 
@@ -90,8 +102,13 @@ FLAGS: tuple[flags.Flag, ...] = tuple(
          "Replicas of each worker. Default: all GPUs; without a GPU two "
          "logical CPU devices (mirrored) or one a worker."),
         (_WHERE, "workers", "count", "N",
-         "Start N workers on this host. Where TF_CONFIG is set, the command "
-         "joins as the worker that it names."),
+         "Start N workers on this host. Where TF_CONFIG is set, or Slurm, "
+         "mpirun or Kubernetes starts the command for several workers, it "
+         "joins as one of them."),
+        (_WHERE, "hosts", "text", "LIST",
+         "All workers by host or host:port, the same list on each of them."),
+        (_WHERE, "worker_index", "whole", "N",
+         "Which entry of --hosts this is, from 0. Default: this host's."),
         (_WHERE, "run_dir", "text", "DIR",
          "Folder for what the run leaves, of no other run. Default: "
          "runs/NAME-TIME."),
@@ -168,8 +185,12 @@ def _main(
         return 0
     _check_place(env)
     request = _request(values, script, clock)
-    cluster = _cluster(env)
+    cluster = _cluster(values, env)
     gpus = visible_gpus(env)
+    mine = own_gpus(gpus.names, cluster)
+    if mine != gpus.names:
+        env = {**env, CUDA_VISIBLE_DEVICES: ",".join(mine)}
+        gpus = dataclasses.replace(gpus, names=mine)
     decision = launch.decide(request, cluster=cluster, gpus=gpus)
     claim = None
     if not values["dry_run"]:
@@ -200,7 +221,24 @@ def _check_place(env: Mapping[str, str]) -> None:
         )
 
 
-def _cluster(env: Mapping[str, str]) -> Cluster | None:
+def _cluster(
+    values: Mapping[str, Any], env: Mapping[str, str]
+) -> Cluster | None:
+    """Finds the workers that the flags name, or else the environment."""
+    if values["hosts"] is not None:
+        name = socket.gethostname()
+        return from_hosts(
+            values["hosts"],
+            values["worker_index"],
+            env,
+            own_names=(name, name.split(".")[0]),
+        )
+    if values["worker_index"] is not None:
+        raise UsageError(
+            received=f"--worker_index={values['worker_index']}",
+            allowed="--worker_index with --hosts",
+            remedy="List all workers with --hosts.",
+        )
     try:
         return resolve(env)
     except RecursionError:

@@ -9,7 +9,7 @@ def test_first_answer_wins_and_later_ones_are_not_asked():
     asked = []
 
     def says(source, answers):
-        def resolver(env):
+        def resolver(env, ask):
             asked.append(source)
             if answers:
                 return Cluster(workers=("a:1",), index=0, source=source)

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from tfmulti.errors import UsageError
 
@@ -23,6 +24,12 @@ class Cluster:
         workers: One "host:port" for each worker, the chief's first.
         index: Which of them this process is.
         source: Where this was learnt, in words: "TF_CONFIG".
+        evidence: What there says that this is its place.
+        identity: What all workers of this run of the job know, and those of
+            no other run; empty where nothing tells.
+        local_index: The place of this process among the `local_size` that
+            share the GPUs which it can see.
+        local_size: How many share them; 1: they are its own.
 
     Raises:
         UsageError: An address has no port or occurs twice, or `index` is
@@ -32,6 +39,10 @@ class Cluster:
     workers: tuple[str, ...]
     index: int
     source: str
+    evidence: str = ""
+    identity: str = ""
+    local_index: int = 0
+    local_size: int = 1
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -75,6 +86,15 @@ class Cluster:
     def at(self, index: int) -> Cluster:
         """Gives the same cluster, seen from another worker."""
         return dataclasses.replace(self, index=index)
+
+    def to_json(self) -> dict[str, Any]:
+        """Gives who was found, and why, as plain JSON values."""
+        return {
+            "workers": list(self.workers),
+            "index": self.index,
+            "source": self.source,
+            "evidence": self.evidence,
+        }
 
     def tf_config(self) -> str:
         """Renders what TensorFlow reads from the variable TF_CONFIG."""

@@ -73,6 +73,7 @@ def from_tf_config(env: Mapping[str, str]) -> Cluster | None:
         workers=chief + workers,
         index=index if kind == "chief" else len(chief) + index,
         source=TF_CONFIG,
+        evidence=f"task {kind} {index}",
     )
 
 
@@ -102,6 +103,8 @@ def _cluster(document: Mapping[str, Any]) -> Mapping[str, Any]:
     kinds = document.get("cluster")
     if not isinstance(kinds, dict) or not kinds:
         _refuse('without a "cluster"', f"both keys, as in {_EXAMPLE}")
+    # An evaluator reads checkpoints beside the job and takes no part in it.
+    kinds = {k: v for k, v in kinds.items() if k != "evaluator"}
     for kind in kinds:
         _check_kind(kind)
     return kinds

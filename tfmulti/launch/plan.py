@@ -48,16 +48,25 @@ class WorkerPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchPlan:
-    """A job, the processes that run it on this host, and what to say first."""
+    """A job, the processes that run it on this host, and what to say first.
+
+    Attributes:
+        job: What to run.
+        workers: The processes of this host.
+        cluster: All workers of the job, and where that was learnt.
+        notes: What to say before the start.
+    """
 
     job: Job
     workers: tuple[WorkerPlan, ...]
+    cluster: Cluster | None = None
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Gives the record as plain JSON values."""
         return {
             "job": self.job.to_json(),
+            "cluster": self.cluster.to_json() if self.cluster else None,
             "workers": [worker.to_json() for worker in self.workers],
             "notes": list(self.notes),
         }
@@ -112,6 +121,7 @@ def make_plan(
     return LaunchPlan(
         job=job,
         workers=tuple(workers),
+        cluster=cluster,
         notes=(*notes, *unused, *nccl.notes),
     )
 

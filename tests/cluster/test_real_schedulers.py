@@ -1,0 +1,107 @@
+"""What real tasks of Slurm and ranks of mpirun find: Slurm's own daemons, on
+two nodes, and mpirun start the command, which prints its plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.cluster import real_slurm
+
+pytestmark = pytest.mark.slow
+
+PLAN = (sys.executable, "-m", "tfmulti.run", "--dry_run")
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    """The environment in which srun finds a cluster of n9 and n10."""
+    reason = real_slurm.missing()
+    if reason:
+        pytest.skip(reason)
+    with real_slurm.cluster(tmp_path_factory.mktemp("slurm")) as env:
+        yield {k: v for k, v in env.items() if k != "TF_CONFIG"}
+
+
+def plans(command, env, folder):
+    """Runs the command once a task; gives all plans, a worker's at a time."""
+    done = subprocess.run(
+        [*command, "sh", "-c", '"$@" > plan.$$.json', "sh", *PLAN],
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(p.read_text()) for p in folder.glob("plan.*.json")]
+    return sorted(found, key=lambda plan: plan["cluster"]["index"])
+
+
+def check_agreement(found, count):
+    assert [p["cluster"]["index"] for p in found] == list(range(count))
+    lists = {tuple(p["cluster"]["workers"]) for p in found}
+    assert len(lists) == 1
+    assert len(set(lists.pop())) == count
+    assert {p["job"]["strategy"] for p in found} == {"multiworker"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-N2 -n2",
+        "-N2 -n4 --ntasks-per-node=2",
+        "-N2 -n3",
+        "-N2 -n4 -m cyclic",
+        "-N2 -n4 -m plane=2",
+        "-n3 -m arbitrary",
+    ],
+)
+def test_tasks_of_a_step_agree(slurm, tmp_path, words):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("n10\nn9\nn9\n")
+    env = dict(slurm)
+    if "arbitrary" in words:
+        env["SLURM_HOSTFILE"] = str(hosts)
+    count = int(words.split("-n")[1].split()[0])
+    found = plans(["srun", "--overlap", *words.split()], env, tmp_path)
+    check_agreement(found, count)
+    nodes = [p["cluster"]["evidence"].split("node ")[1][:2] for p in found]
+    assert nodes == sorted(nodes, reverse=True)  # n9 before n10
+
+
+def test_two_jobs_at_once_share_no_port(slurm, tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    command = ["sh", "-c", 'sleep 1; "$@" > plan.$$.json', "sh", *PLAN]
+    jobs = []
+    for folder in folders:
+        folder.mkdir()
+        jobs.append(
+            subprocess.Popen(
+                ["srun", "-N2", "-n2", *command], env=slurm, cwd=folder
+            )
+        )
+    assert [job.wait(120) for job in jobs] == [0, 0]
+    used = []
+    for folder in folders:
+        texts = [p.read_text() for p in folder.glob("plan.*.json")]
+        used += json.loads(texts[0])["cluster"]["workers"]
+    assert len(set(used)) == 4
+
+
+def test_ranks_of_mpirun_agree(tmp_path):
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed (Debian: openmpi-bin)")
+    env = {k: v for k, v in os.environ.items() if k != "TF_CONFIG"}
+    for name in ("", "_CONFIRM"):
+        env[f"OMPI_ALLOW_RUN_AS_ROOT{name}"] = "1"
+    found = plans(
+        ["mpirun", "--oversubscribe", "-np", "2"], env, tmp_path
+    )
+    check_agreement(found, 2)
+    assert found[0]["cluster"]["source"] == "Open MPI"
