@@ -46,6 +46,8 @@ class GpuState:
         busy: Whether its clocks are not held low for want of work.
         power_limit_w: The most that it may draw now.
         power_default_w: The most that it may draw as it was made.
+        clock_setting_mhz: The clock that programs are set to run at.
+        clock_default_mhz: The same as it was made.
         slowdowns: Active reasons for low clocks, without "gpu_idle".
         temperature_c: Of the chip.
         memory_bytes: Its memory.
@@ -74,6 +76,8 @@ class GpuState:
     busy: bool = False
     power_limit_w: float | None = None
     power_default_w: float | None = None
+    clock_setting_mhz: int | None = None
+    clock_default_mhz: int | None = None
     slowdowns: tuple[str, ...] = ()
     temperature_c: int | None = None
     memory_bytes: int | None = None
@@ -157,6 +161,10 @@ def _gpu(gpu: ElementTree.Element, index: int) -> GpuState:
             gpu,
             "gpu_power_readings/default_power_limit",
             "power_readings/default_power_limit",
+        ),
+        clock_setting_mhz=_whole(gpu, "applications_clocks/graphics_clock"),
+        clock_default_mhz=_whole(
+            gpu, "default_applications_clocks/graphics_clock"
         ),
         slowdowns=tuple(name for name in reasons if name != "gpu_idle"),
         temperature_c=_whole(gpu, "temperature/gpu_temp"),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from tfmulti.diagnose.findings import Finding, gpu_names
 from tfmulti.diagnose.machine import Machine
+from tfmulti.hardware.smi_query import GpuState
 
 # The driver's words, and what to do.
 SLOWDOWNS = {
@@ -26,31 +27,51 @@ SLOWDOWNS = {
 
 
 def check(machine: Machine) -> Iterator[Finding]:
-    """Looks at power limits and reasons for low clocks."""
+    """Looks at power limits, set clocks and reasons for low clocks."""
     for gpu in machine.gpus:
-        subject = gpu_names([gpu.index])
-        limit, default = gpu.power_limit_w, gpu.power_default_w
-        if limit is not None and default is not None and limit < default:
-            yield Finding(
-                code="power_capped",
-                severity="warning",
-                subject=subject,
-                evidence=f"it may draw {limit:g} W of {default:g} W "
-                f"({limit / default:.0%})",
-                remedy=f"nvidia-smi -i {gpu.index} -pl {default:g}",
-            )
-        # The first is the most telling: hw_slowdown comes with the others.
-        active = [name for name in SLOWDOWNS if name in gpu.slowdowns]
-        if active:
-            heat = (
-                f" at {gpu.temperature_c} C"
-                if gpu.temperature_c is not None
-                else ""
-            )
-            yield Finding(
-                code="throttled",
-                severity="warning",
-                subject=subject,
-                evidence=f"clocks are held down: {', '.join(active)}{heat}",
-                remedy=SLOWDOWNS[active[0]],
-            )
+        yield from _power(gpu)
+        yield from _clock(gpu)
+        yield from _slowdowns(gpu)
+
+
+def _power(gpu: GpuState) -> Iterator[Finding]:
+    limit, default = gpu.power_limit_w, gpu.power_default_w
+    if limit is not None and default is not None and limit < default:
+        yield Finding(
+            code="power_capped",
+            severity="warning",
+            subject=gpu_names([gpu.index]),
+            evidence=f"it may draw {limit:g} W of {default:g} W "
+            f"({limit / default:.0%})",
+            remedy=f"nvidia-smi -i {gpu.index} -pl {default:g}",
+        )
+
+
+def _clock(gpu: GpuState) -> Iterator[Finding]:
+    setting, default = gpu.clock_setting_mhz, gpu.clock_default_mhz
+    if setting is not None and default is not None and setting < default:
+        yield Finding(
+            code="clock_capped",
+            severity="warning",
+            subject=gpu_names([gpu.index]),
+            evidence=f"programs run at {setting} MHz, by default at "
+            f"{default} MHz",
+            remedy=f"nvidia-smi -i {gpu.index} -rac",
+        )
+
+
+def _slowdowns(gpu: GpuState) -> Iterator[Finding]:
+    # The first is the most telling: hw_slowdown comes with the others.
+    active = [name for name in SLOWDOWNS if name in gpu.slowdowns]
+    if not active:
+        return
+    heat = (
+        f" at {gpu.temperature_c} C" if gpu.temperature_c is not None else ""
+    )
+    yield Finding(
+        code="throttled",
+        severity="warning",
+        subject=gpu_names([gpu.index]),
+        evidence=f"clocks are held down: {', '.join(active)}{heat}",
+        remedy=SLOWDOWNS[active[0]],
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tfmulti.diagnose.findings import Finding, gpu_names
 from tfmulti.diagnose.machine import Machine
@@ -61,7 +61,9 @@ def check(machine: Machine) -> Iterator[Finding]:
         )
 
 
-def _indices(gpus, holds) -> list[int]:
+def _indices(
+    gpus: Iterable[GpuState], holds: Callable[[GpuState], bool]
+) -> list[int]:
     return [gpu.index for gpu in gpus if holds(gpu)]
 
 
