@@ -38,6 +38,8 @@ class GpuState:
         ecc_uncorrected: Uncorrected errors since the driver was loaded.
         remap_pending: A faulty row is replaced at the next reset.
         remap_failure: No spare row is left for a faulty one.
+        recovery: What the driver asks for after a fault: "Reset", "Reboot",
+            "Drain and Reset"; None: nothing.
         pcie_generation: The link's generation now; falls when idle.
         pcie_generation_gpu: The highest that the GPU can do.
         pcie_generation_host: The highest that its slot can do.
@@ -68,6 +70,7 @@ class GpuState:
     ecc_uncorrected: int | None = None
     remap_pending: bool | None = None
     remap_failure: bool | None = None
+    recovery: str | None = None
     pcie_generation: int | None = None
     pcie_generation_gpu: int | None = None
     pcie_generation_host: int | None = None
@@ -106,8 +109,10 @@ def parse_query(text: str) -> SmiReport:
     Raises:
         ValueError: It is not nvidia-smi's XML; the message is what it said.
     """
+    # Warnings ("infoROM is corrupted") may stand before and after it.
+    form = re.search(r"<nvidia_smi_log>.*</nvidia_smi_log>", text, re.DOTALL)
     try:
-        root = ElementTree.fromstring(text)
+        root = ElementTree.fromstring(form[0] if form else "")
     except ElementTree.ParseError:
         said = " ".join(text.split())
         raise ValueError(said or "nvidia-smi said nothing") from None
@@ -140,6 +145,7 @@ def _gpu(gpu: ElementTree.Element, index: int) -> GpuState:
             "retired_pages/pending_retirement",
         ),
         remap_failure=_flag(gpu, "remapped_rows/remapped_row_failure"),
+        recovery=_recovery(gpu),
         pcie_generation=_whole(gpu, f"{link}/pcie_gen/current_link_gen"),
         pcie_generation_gpu=_whole(
             gpu,
@@ -200,6 +206,14 @@ def _uncorrected(gpu: ElementTree.Element) -> int | None:
         if text.isdecimal()
     ]
     return sum(counts) if counts else None
+
+
+def _recovery(gpu: ElementTree.Element) -> str | None:
+    """Reads v13's action, or the flag that drivers before it have."""
+    if _flag(gpu, "gpu_reset_status/reset_required"):
+        return "Reset"
+    action = _text(gpu, "gpu_recovery_action")
+    return None if action == "None" else action
 
 
 def _text(element: ElementTree.Element, *paths: str) -> str | None:

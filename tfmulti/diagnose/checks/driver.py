@@ -14,19 +14,25 @@ from tfmulti.diagnose.findings import Finding
 from tfmulti.diagnose.machine import Machine
 from tfmulti.diagnose.versions import numbers
 
+# What nvidia-smi says where the driver is loaded and has no GPU.
+NO_DEVICES = "No devices were found"
+
 
 def check(machine: Machine) -> Iterator[Finding]:
     """Looks at the driver."""
+    problem = machine.driver_problem
+    if problem == NO_DEVICES and not machine.host.nvidia_devices:
+        problem = None
     if machine.gpus:
         yield from _age(machine)
-    elif machine.driver_problem:
+    elif problem:
         yield Finding(
             code="driver_unreachable",
             severity="error",
             subject="driver",
-            evidence=f"nvidia-smi: {machine.driver_problem}",
-            remedy="Reboot after a driver update; else install the driver "
-            "again for the running kernel.",
+            evidence=f"nvidia-smi: {problem}",
+            remedy="Reboot after a driver update; else look for NVRM and "
+            "Xid in dmesg, and install the driver again for this kernel.",
         )
     elif machine.host.nvidia_devices:
         yield Finding(

@@ -18,22 +18,25 @@ from tfmulti.hardware.smi_query import GpuState
 def check(machine: Machine) -> Iterator[Finding]:
     """Looks at each link."""
     for gpu in machine.gpus:
-        yield from _width(gpu)
+        yield from _width(gpu, machine.host.virtual)
         yield from _generation(gpu)
 
 
-def _width(gpu: GpuState) -> Iterator[Finding]:
+def _width(gpu: GpuState, virtual: bool) -> Iterator[Finding]:
     possible = max(gpu.pcie_width_max or 0, lanes(gpu.name) or 0)
     if gpu.pcie_width is None or gpu.pcie_width >= possible:
         return
     yield Finding(
         code="pcie_width",
-        severity="warning",
+        severity="note" if virtual else "warning",
         subject=gpu_names([gpu.index]),
         evidence=f"PCIe x{gpu.pcie_width} instead of x{possible}: "
         f"{gpu.pcie_width / possible:.0%} of the bandwidth to host and NIC",
-        remedy="Seat card and riser anew, try another slot, look at the "
-        "BIOS's bifurcation; a cloud's virtual slot may be meant so.",
+        remedy="Compare with another machine of the same kind: clouds sell "
+        "GPUs so."
+        if virtual
+        else "Seat card and riser anew, try another slot, look at the "
+        "BIOS's bifurcation.",
     )
 
 
