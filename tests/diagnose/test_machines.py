@@ -65,6 +65,7 @@ def test_what_is_not_known_gives_no_finding(section):
         ("cloud_a10g", "driver_too_old", ["515.105.01", "11.7", "12.5.1"]),
         ("docker_shm", "shm_small", ["64 MiB", "8 GPUs"]),
         ("container_limits", "cores_few", ["8 usable", "quota", "has 256"]),
+        ("pinned_to_few_cores", "cores_few", ["16 usable", "placed on 16"]),
         ("container_limits", "host_memory", ["256 GiB", "limit", "640 GiB"]),
         ("low_memlock", "memlock_low", ["8 MiB", "10 InfiniBand"]),
         ("throttling_heat", "throttled", ["hw_thermal_slowdown", "90 C"]),
