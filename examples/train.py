@@ -14,6 +14,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     args = parser.parse_args()
 
+    keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, (4000, 2)).astype("float32")
     y = np.sin(x[:, :1]) * x[:, 1:] + rng.normal(0, 0.05, (4000, 1))

@@ -9,7 +9,7 @@ samples.png; some thousand images of one kind (faces, flowers) are enough.
 
 from __future__ import annotations
 
-from tfmulti.config import Experiment
+from tfmulti.config import YOURS, Experiment
 
 EXPERIMENT = Experiment(
     name="dcgan_images",
@@ -17,7 +17,7 @@ EXPERIMENT = Experiment(
     task="gan",
     model="dcgan",
     model_config={"image_shape": (64, 64, 3)},
-    data="images:.",
+    data=YOURS,
     epochs=50,
     global_batch_size=128,
     learning_rate=2e-4,

@@ -11,7 +11,7 @@ sample.txt. TFRecord files with a `text` feature: --data tfrecord:PATTERN.
 
 from __future__ import annotations
 
-from tfmulti.config import Experiment
+from tfmulti.config import YOURS, Experiment
 
 EXPERIMENT = Experiment(
     name="gpt2_text",
@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
         "heads": 12,
         "dropout": 0.1,
     },
-    data="text:*.txt",
+    data=YOURS,
     epochs=10,
     steps_per_epoch=2000,
     global_batch_size=64,

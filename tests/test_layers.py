@@ -17,7 +17,8 @@ ROOT = Path(__file__).parent.parent
 # Each row may import the rows above it; members of a row never each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "units", "version"),
-    ("console", "config", "communication", "hardware", "keras3"),
+    ("console", "backend", "emulation", "quiet", "config", "communication",
+     "hardware", "keras3"),
     ("cluster", "data"),
     ("launch", "strategy", "diagnose", "planner"),
     ("measure", "deploy", "pipelining", "callbacks"),
@@ -33,7 +34,7 @@ RUNTIME = ("keras3", "strategy", "train", "probes", "data", "pipelining",
 HEAVY = ("tensorflow", "keras", "tensorflow_datasets", "keras_hub", "tf_keras")
 
 # The public face gives its version and, lazily, `init`.
-ROOT_IMPORTS = {"version", "strategy"}
+ROOT_IMPORTS = {"version", "strategy", "backend", "quiet"}
 
 # What the folders beside the toolkit may import of it.
 BESIDE = {"models": set(), "experiments": {"config"}}

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import tfmulti
 from tfmulti import cli, config, run
+from tfmulti.errors import UsageError
 
 LIMIT_S = 2.0
 HELP_LIMIT_S = 1.0
@@ -106,6 +108,8 @@ def refused(outcome: Outcome, *words: str) -> None:
         ("--pack_mb 0", ["--pack_mb=0"]),
         ("--collective_timeout_s inf", ["--collective_timeout_s=inf"]),
         ("--experiment=", ["--experiment", "empty"]),
+        ("--experiment dcgan_images", ["without --data", "images:DIR"]),
+        ("--experiment gpt2_text", ["without --data", "text:PATTERN"]),
         ("--run_dir=", ["--run_dir", "empty"]),
         ("--data=", ["--data ", "empty"]),
         ("--nccl=", ["--nccl ", "empty"]),
@@ -166,6 +170,12 @@ def test_malformed_tf_config(command, value, words, strategy):
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_another_backend_of_keras(command, backend):
     refused(command(KERAS_BACKEND=backend), f"KERAS_BACKEND={backend}")
+
+
+def test_another_backend_of_keras_in_code(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    with pytest.raises(UsageError, match="KERAS_BACKEND=jax"):
+        _ = tfmulti.init
 
 
 def test_a_working_directory_that_is_gone(tmp_path):

@@ -40,13 +40,17 @@ FREE_PACKAGES = (
 )
 FREE_MODULES = (
     "tfmulti",
+    "tfmulti.backend",
     "tfmulti.cli",
     "tfmulti.config",
+    "tfmulti.console",
     "tfmulti.data",
     "tfmulti.data.order",
     "tfmulti.data.spec",
     "tfmulti.doctor",
+    "tfmulti.emulation",
     "tfmulti.errors",
+    "tfmulti.quiet",
     "tfmulti.run",
     "tfmulti.units",
     "tfmulti.version",

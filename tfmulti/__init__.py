@@ -19,7 +19,13 @@ __all__ = ["__version__", "init"]
 
 def __getattr__(name: str) -> Any:
     if name == "init":
-        from tfmulti.strategy import init
+        import os
 
+        from tfmulti.backend import check_backend
+        from tfmulti.quiet import quiet_import
+
+        check_backend(os.environ)
+        with quiet_import(os.environ):
+            from tfmulti.strategy import init
         return init
     raise AttributeError(f"module 'tfmulti' has no attribute {name!r}")

@@ -27,6 +27,9 @@ TASKS = ("classification", "language_model", "gan")
 PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16")
 OPTIMIZERS = ("adam", "adamw", "sgd")
 
+# The data of an experiment that is run on the person's own.
+YOURS = ""
+
 # Counts are multiplied with one another in 64 bits; seeds are numpy's.
 LARGEST_COUNT = 2**31 - 1
 LARGEST_SEED = 2**32 - 1
@@ -43,7 +46,8 @@ class Experiment:
             `TASKS`.
         model: A name in the entry-point group `tfmulti.models`.
         model_config: Values for the fields of that factory's `Config`.
-        data: What `--data` says: "digits", "synthetic", "images:DIR", ...
+        data: What `--data` says: "digits", "synthetic", "images:DIR", ...;
+            `YOURS` where it must say something.
         epochs: Passes over the training examples.
         global_batch_size: Examples in one step, over all replicas.
         learning_rate: Peak learning rate.

@@ -29,6 +29,7 @@ from importlib import metadata
 from typing import Any
 
 from tfmulti import config, console, data, launch, version
+from tfmulti.backend import check_backend
 from tfmulti.cluster import (
     Cluster,
     from_hosts,
@@ -147,6 +148,14 @@ _EXPERIMENT_FIELDS = (
 )
 _EXPERIMENT_FLAGS = ("experiment", *_EXPERIMENT_FIELDS, "data_dir")
 
+# The data of their own that people can give to a task.
+_IMAGES = "images:DIR, tfrecord:PATTERN, array_record:PATTERN, tfds:NAME"
+_OWN_DATA: Mapping[str, str] = {
+    "classification": _IMAGES,
+    "gan": _IMAGES,
+    "language_model": "text:PATTERN, tfrecord:PATTERN, array_record:PATTERN",
+}
+
 
 def main(
     argv: Sequence[str] | None = None,
@@ -212,13 +221,7 @@ def _check_place(env: Mapping[str, str]) -> None:
             allowed="one that exists",
             remedy="Change to another folder (cd) and start again.",
         ) from None
-    backend = env.get("KERAS_BACKEND") or "tensorflow"
-    if backend != "tensorflow":
-        raise UsageError(
-            received=f"KERAS_BACKEND={backend}",
-            allowed="tensorflow, whose strategies train the replicas",
-            remedy="Unset KERAS_BACKEND, or set it to tensorflow.",
-        )
+    check_backend(env)
 
 
 def _cluster(
@@ -289,7 +292,14 @@ def _request(
 def _experiment(values: Mapping[str, Any]) -> config.Experiment:
     name = values["experiment"] or config.DEFAULT_EXPERIMENT
     changes = {field: values[field] for field in _EXPERIMENT_FIELDS}
-    return config.load_experiment(name).replace(**changes)
+    experiment = config.load_experiment(name).replace(**changes)
+    if experiment.data == config.YOURS:
+        raise UsageError(
+            received=f"--experiment={name} without --data",
+            allowed=f"{_OWN_DATA[experiment.task]}, or synthetic",
+            remedy="Say with --data where yours are.",
+        )
+    return experiment
 
 
 def _check_folder(data_dir: str | None) -> None:

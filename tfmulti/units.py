@@ -21,6 +21,11 @@ def count_text(count: float) -> str:
     return f"{count:.3g} {prefix}".rstrip()
 
 
+def counted(count: int, name: str) -> str:
+    """Gives a number with its noun: '1 epoch', '2 epochs'."""
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
 def duration_text(duration_s: float) -> str:
     """Gives a duration as people say it: '850 ms', '12.3 s', '2 h 05 min'."""
     if duration_s < 1:

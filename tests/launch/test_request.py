@@ -87,7 +87,7 @@ def test_decision(asked, given, seen, result):
         ({"replicas": 0}, None, 0, "--replicas=0"),
         ({"workers": -1}, None, 0, "--workers=-1"),
         ({"replicas": 9}, None, 4, "1 to 4 replica"),
-        ({"strategy": "mirrored", "replicas": 9}, None, 4, "4 GPU(s)"),
+        ({"strategy": "mirrored", "replicas": 9}, None, 4, "4 GPUs"),
         ({"workers": 4}, None, 2, "1 to 2 workers"),
         ({"workers": 2, "replicas": 2}, None, 3, "1 to 1 replica"),
         ({"workers": 3}, cluster(2), 0, "unset TF_CONFIG"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.measure.test_records import record
@@ -43,6 +45,11 @@ run folder  runs/digits_cnn-1
 
 def test_summary_text_is_the_golden_one():
     assert summary_text(SUMMARY) == GOLDEN
+
+
+def test_one_of_a_thing_has_no_plural():
+    text = summary_text(dataclasses.replace(SUMMARY, epochs=1, steps=1))
+    assert "1 epoch, 1 step\n" in text
 
 
 def test_summary_goes_to_json_and_back():

@@ -131,7 +131,8 @@ def test_mirrored_in_a_multi_worker_job_gets_the_clusters(devices):
     with _adopted(job) as lines:
         assert tf.distribute.MirroredStrategy() is job.strategy
         (line,) = lines
-        assert "MirroredStrategy" in line and "2 worker(s) of 2" in line
+        assert "MirroredStrategy" in line
+        assert "2 replicas on CPUs in each of 2 workers" in line
         assert tf.distribute.MultiWorkerMirroredStrategy() is job.strategy
         assert len(lines) == 1
 
@@ -323,5 +324,5 @@ def test_real_workers_adopt_a_mirrored_script():
         assert result["same"]
         assert result["v"] == [11.0, 11.0]  # The chief's 5, and 0+1+2+3.
         assert len(result["lines"]) == 2
-        assert "2 worker(s) of 2" in result["lines"][0]
+        assert "2 replicas on CPUs in each of 2 workers" in result["lines"][0]
         assert "GPU:0, GPU:1" in result["lines"][1]

@@ -43,7 +43,7 @@ def test_the_choice(strategy, replicas, cluster, gpus, expected):
 
 def test_emulated_replicas_are_said_to_be_no_speed_up():
     (note,) = choose(Request(strategy="mirrored"), None, 0).notes
-    assert "2 logical CPU devices emulate" in note
+    assert "2 replicas on logical CPU devices, an emulation" in note
     assert choose(Request(strategy="mirrored"), None, 2).notes == ()
 
 

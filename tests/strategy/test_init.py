@@ -36,7 +36,7 @@ def test_a_second_call_gives_the_same_strategy_or_says_why_not():
     assert result["mirrored"] and result["replicas"] == 3 and result["same"]
     assert "replicas=2" in result["other"] and "replicas=3" in result["other"]
     assert "another communication record" in result["settings"]
-    assert result["log"].count("emulate 3 replicas") == 1
+    assert result["log"].count("3 replicas on logical CPU devices") == 1
 
 
 ONE = """
@@ -107,6 +107,69 @@ def test_settings_are_checked_exported_and_never_overwrite():
     assert result["algo"] == "Tree" and result["nvls"] == "0"
     assert "NCCL_ALGO=Tree" in result["log"]
     assert "no effect" in result["log"]
+
+
+OUTSIDE = """
+import tfmulti
+s = tfmulti.init("mirrored", replicas=2)
+import keras, numpy as np
+def made(name):
+    m = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)], name=name)
+    m.compile("sgd", "mse")
+    return m
+with s.scope():
+    within = made("within")
+x, y = np.ones((4, 2)), np.ones(4)
+outside, guesser = made("outside"), made("guesser")
+for model in (within, outside, outside):
+    model.fit(x, y, verbose=0)
+guesser.predict(x, verbose=0)
+report()
+"""
+
+
+def test_a_model_outside_the_scope_is_told_once():
+    """As it trains; nothing is said of others, and of one that predicts."""
+    log = run_alone(OUTSIDE)["log"]
+    (line,) = [text for text in log.splitlines() if "scope" in text]
+    for words in ("'outside'", "one device", "2 replicas", "strategy.scope()"):
+        assert words in line
+
+
+UNKNOWN = """
+import tfmulti
+from tfmulti.errors import UsageError
+def refused(**given):
+    try:
+        tfmulti.init(**given)
+    except UsageError as error:
+        return str(error)
+report(workers=refused(workers=2), other=refused(replica=2))
+"""
+
+
+def test_an_unknown_argument_is_told_with_the_remedy():
+    result = run_alone(UNKNOWN)
+    assert "workers=2" in result["workers"]
+    assert "--workers N" in result["workers"]
+    assert "replica=2" in result["other"] and "replicas" in result["other"]
+
+
+QUIET = """
+import subprocess, sys
+program = "import tfmulti; tfmulti.init('mirrored', replicas=2)"
+done = subprocess.run([sys.executable, "-c", program], env={
+    k: v for k, v in os.environ.items() if k not in (
+        "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES")},
+    capture_output=True, text=True, timeout=100)
+report(code=done.returncode, err=done.stderr)
+"""
+
+
+def test_init_shows_nothing_of_tensorflows_start():
+    result = run_alone(QUIET)
+    assert result["code"] == 0
+    assert "oneDNN" not in result["err"] and "cuInit" not in result["err"]
 
 
 LATE = """

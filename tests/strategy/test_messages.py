@@ -172,3 +172,35 @@ def test_other_errors_stay_as_they_are(error):
     from tfmulti.strategy import explain
 
     assert explain(error) is None
+
+
+# As TensorFlow 2.21 words them.
+SHAPES = (
+    "tensorflow.python.framework.errors_impl.InvalidArgumentError: "
+    "{{function_node __wrapped__CollectiveBcastSend}} Collective ops is "
+    "aborted by: Shape mismatch in the collective instance 102. Op at device "
+    "/job:worker/replica:0/task:0/device:CPU:0 expected shape [4,2] but "
+    "another member in the group expected shape [4,3]. This is likely due to"
+)
+DAMAGED = (
+    "InvalidArgumentError: Graph execution error:\n\nDetected at node "
+    "cond/Assert/Assert defined at (most recent call last):\nassertion "
+    "failed: [These examples are missing, damaged or of an unknown format:] "
+    "[/data/7.png]\n\t [[{{node cond/Assert/Assert}}]]"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SHAPES, ("[4,2] on one worker", "[4,3] on another")),
+        (DAMAGED, ("unknown format: /data/7.png;", "leave them out")),
+    ],
+)
+def test_what_tensorflow_says_of_other_mistakes(text, words):
+    from tfmulti.strategy.messages import explain_text
+
+    message = str(explain_text(text))
+    assert "\n" not in message
+    for word in words:
+        assert word in message

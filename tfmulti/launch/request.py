@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tfmulti import emulation
 from tfmulti.cluster import Cluster
 from tfmulti.communication import Communication
 from tfmulti.config import Experiment
 from tfmulti.errors import UsageError
 from tfmulti.hardware import VisibleGpus
 from tfmulti.launch.job import STRATEGIES, Job, Script
+from tfmulti.units import counted
 
 CHOICES = ("auto", *STRATEGIES)
 
-# The fewest that show what several replicas do.
-EMULATED_REPLICAS = 2
 # More of anything than one host holds: a slip of the finger.
 LARGEST_COUNT = 1024
 
@@ -124,8 +124,8 @@ def decide(
             f"{cluster.source} names {cluster.size} workers, but --strategy "
             f"{strategy} trains on this host alone.",
         )
-    if device == "CPU" and job.replicas > 1:
-        notes += (_emulation_note(job),)
+    if device == "CPU":
+        notes += emulation.note(job.replicas_per_worker, job.workers)
     return Decision(job=job, notes=notes + _batch_notes(job))
 
 
@@ -158,7 +158,7 @@ def _workers(
     if request.workers not in (None, cluster.size):
         raise UsageError(
             received=f"--workers={request.workers} while {cluster.source} "
-            f"names {cluster.size} worker(s)",
+            f"names {counted(cluster.size, 'worker')}",
             allowed=f"{cluster.size}, or no --workers",
             remedy=f"Leave --workers out to join as worker {cluster.index}, "
             f"or unset {cluster.source}.",
@@ -172,7 +172,7 @@ def _replicas(
     """Replicas for each of the `processes` that start on this host."""
     asked = 1 if strategy == "one" else request.replicas
     if not gpus.names:
-        default = EMULATED_REPLICAS if strategy == "mirrored" else 1
+        default = emulation.EMULATED_REPLICAS if strategy == "mirrored" else 1
         return asked or default
     share = len(gpus.names) // processes
     if gpus.per_process < len(gpus.names):
@@ -190,10 +190,10 @@ def _too_few(
         wanted = f"--workers={processes} {wanted}".strip()
     count = len(gpus.names)
     most = min(count // processes, gpus.per_process)
-    kind = "slice(s) of a GPU" if gpus.per_process < count else "GPU(s)"
+    kind = "GPU slice" if gpus.per_process < count else "GPU"
     return UsageError(
-        received=f"{wanted} where {count} {kind} can be used",
-        allowed=f"1 to {most} replica(s) a worker"
+        received=f"{wanted} where {counted(count, kind)} can be used",
+        allowed=f"1 to {counted(most, 'replica')} a worker"
         if most
         else f"1 to {count} workers",
         remedy="Ask for fewer, or set CUDA_VISIBLE_DEVICES=-1 to emulate "
@@ -220,17 +220,6 @@ def _gpu_notes(gpus: VisibleGpus) -> tuple[str, ...]:
     if gpus.problem:
         return (f"{gpus.problem}; training on CPUs.",)
     return ()
-
-
-def _emulation_note(job: Job) -> str:
-    count = job.replicas_per_worker
-    each = " a worker" if job.workers > 1 else ""
-    where = "logical CPU devices" if count > 1 else "the CPU"
-    plural = "s" if count > 1 else ""
-    return (
-        f"No GPU: {count} replica{plural}{each} on {where}, an emulation and "
-        "not a speed-up."
-    )
 
 
 def _batch_notes(job: Job) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfmulti.measure.records import EpochRecord, RunSummary
-from tfmulti.units import count_text, duration_text
+from tfmulti.units import count_text, counted, duration_text
 
 # Metrics that are shares of one are shown in percent.
 SHARES = frozenset(
@@ -53,7 +53,11 @@ def summary_text(summary: RunSummary) -> str:
         ("experiment", summary.experiment),
         ("replicas", _replicas(summary)),
         ("parameters", f"{summary.parameters:,} ({summary.precision})"),
-        ("trained", f"{summary.epochs} epochs, {summary.steps} steps"),
+        (
+            "trained",
+            f"{counted(summary.epochs, 'epoch')}, "
+            f"{counted(summary.steps, 'step')}",
+        ),
         ("speed", _speed(summary)),
         ("result", metrics_text(summary.metrics)),
         ("wall time", duration_text(summary.wall_s)),

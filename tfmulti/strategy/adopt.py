@@ -39,10 +39,11 @@ from tensorflow.python.distribute import (
 )
 from tensorflow.python.framework import ops
 
+from tfmulti.console import say
 from tfmulti.errors import UsageError
 from tfmulti.strategy.late_settings import late_settings_left_out
 from tfmulti.strategy.patching import replaced
-from tfmulti.strategy.process import Installed, Say, say
+from tfmulti.strategy.process import Installed, Say
 from tfmulti.strategy.wishes import honour
 
 _ADOPTED: tuple[type, ...] = (

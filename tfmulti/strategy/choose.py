@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tfmulti import emulation
 from tfmulti.cluster import Cluster
 from tfmulti.communication import Communication
 from tfmulti.errors import UsageError
+from tfmulti.units import counted
 
 STRATEGIES = ("auto", "one", "mirrored", "multiworker")
-EMULATED_REPLICAS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +74,11 @@ class Choice:
         workers = self.cluster.size if self.cluster else 1
         if self.kind == "one":
             return f"one replica on one {self.device}"
-        return f"{self.kind}: {workers} worker(s) of {self.replicas} " + (
-            f"{self.device} replica(s)"
-        )
+        text = f"{self.kind}: {counted(self.replicas, 'replica')} on "
+        text += f"{self.device}s"
+        if workers > 1:
+            return f"{text} in each of {workers} workers"
+        return text
 
 
 def choose(request: Request, cluster: Cluster | None, gpus: int) -> Choice:
@@ -131,18 +134,16 @@ def _replicas(request: Request, kind: str, gpus: int) -> int:
         return request.replicas
     if gpus:
         return gpus
-    return EMULATED_REPLICAS if kind == "mirrored" else 1
+    return emulation.EMULATED_REPLICAS if kind == "mirrored" else 1
 
 
 def _notes(
     kind: str, device: str, replicas: int, cluster: Cluster | None
 ) -> tuple[str, ...]:
-    notes = []
-    if device == "CPU" and replicas > 1:
-        notes.append(
-            f"no GPU: {replicas} logical CPU devices emulate {replicas} "
-            "replicas; this shows that training is right, not how fast it is."
-        )
+    notes: list[str] = []
+    if device == "CPU":
+        workers = cluster.size if cluster and kind == "multiworker" else 1
+        notes.extend(emulation.note(replicas, workers))
     if cluster is not None and cluster.size > 1 and kind != "multiworker":
         notes.append(
             f"{cluster.source} names {cluster.size} workers, but strategy "

@@ -15,6 +15,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tfmulti.errors import UsageError
+from tfmulti.units import counted
 
 
 def configure_devices(device: str, replicas: int) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ def _check_fixed_devices(device: str, replicas: int) -> None:
     if fixed < replicas:
         raise UsageError(
             received=f"{replicas} replicas on {device}s after TensorFlow has "
-            f"fixed {fixed} {device} device(s) for this process",
+            f"fixed {counted(fixed, device)} for this process",
             allowed="tfmulti.init() before anything else uses TensorFlow",
             remedy="Move tfmulti.init() up, above the first tensor, model "
             "or dataset.",

@@ -10,19 +10,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
 from tfmulti.cluster import resolve
 from tfmulti.communication import Communication
+from tfmulti.console import say
 from tfmulti.errors import UsageError
+from tfmulti.quiet import quiet_import
 from tfmulti.strategy.choose import Request, choose
 from tfmulti.strategy.devices import physical_gpus
 from tfmulti.strategy.process import (
     Installed,
     install_request,
     installed,
-    say,
 )
 
 
@@ -30,6 +33,7 @@ def init(
     strategy: str = "auto",
     replicas: int | None = None,
     communication: Communication | None = None,
+    **unknown: Any,
 ) -> tf.distribute.Strategy:
     """Gives this process's strategy, building it on the first call.
 
@@ -45,6 +49,7 @@ def init(
         replicas: Replicas of this process. None: all its GPUs; without a GPU
             two emulated ones for "mirrored" and one for "multiworker".
         communication: How gradients are reduced, NCCL's settings included.
+        **unknown: Refused, with what to do instead.
 
     Returns:
         The strategy; the same object from every call.
@@ -53,6 +58,7 @@ def init(
         UsageError: What is asked for is not there, contradicts an earlier
             call, or comes after TensorFlow was used.
     """
+    _refuse(unknown)
     request = Request(
         strategy=strategy,
         replicas=replicas,
@@ -61,8 +67,22 @@ def init(
     before = installed()
     if before is not None:
         return _again(before, request)
-    choice = choose(request, resolve(os.environ), physical_gpus())
+    with quiet_import(os.environ):
+        gpus = physical_gpus()
+    choice = choose(request, resolve(os.environ), gpus)
     return install_request(choice, request).strategy
+
+
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    for name, value in unknown.items():
+        raise UsageError(
+            received=f"init({name}={value!r})",
+            allowed="strategy, replicas, communication",
+            remedy="The workers of a job are those that TF_CONFIG names; "
+            "python -m tfmulti.run --workers N starts N on this host."
+            if name in ("workers", "num_workers")
+            else "Leave it out.",
+        )
 
 
 def _again(before: Installed, request: Request) -> tf.distribute.Strategy:

@@ -44,6 +44,15 @@ class _Misuse:
 
 _MISUSES = (
     _Misuse(
+        # In the words of `tfmulti.data`, whose op runs inside TensorFlow.
+        pattern=r"examples are missing, damaged or of an unknown format:\] "
+        r"\[(?P<names>.*?)\](\n|$|\s)",
+        received="examples that are missing, damaged or of an unknown "
+        "format: {names}",
+        allowed="whole files",
+        remedy="Write these files again, or leave them out.",
+    ),
+    _Misuse(
         pattern=r"DistributedVariable\.handle is not available outside",
         received="a training step outside strategy.run: its gradient tape "
         "or optimizer meets variables that have a copy on every replica",
@@ -86,6 +95,16 @@ _MISUSES = (
         "optimizer made inside it",
         allowed="model and optimizer of one scope",
         remedy=_SCOPE,
+    ),
+    _Misuse(
+        pattern=r"Shape mismatch in the collective instance .*? expected "
+        r"shape (?P<one>\[[\d,]*\]) but another member in the group "
+        r"expected shape (?P<other>\[[\d,]*\])",
+        received="workers whose models or values differ: of shape {one} on "
+        "one worker, {other} on another",
+        allowed="the same model on every worker",
+        remedy="Look for what depends on the worker: TF_CONFIG, its files, "
+        "its flags.",
     ),
     _Misuse(
         pattern=r"Collective ops must be configured at program startup",

@@ -8,7 +8,6 @@ as long as they do, and this package keeps no state of its own.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from tfmulti import communication as communication_lib
 from tfmulti import keras3
 from tfmulti.cluster import Cluster
 from tfmulti.communication import Communication
+from tfmulti.console import say
 from tfmulti.strategy.build import build_strategy
 from tfmulti.strategy.choose import Choice, Request
 from tfmulti.strategy.devices import configure_devices
@@ -43,11 +43,6 @@ class Installed:
     choice: Choice
     communication: Communication
     request: Request | None = None
-
-
-def say(message: str) -> None:
-    """Prints one line for the person on stderr."""
-    print(f"tfmulti: {message}", file=sys.stderr, flush=True)
 
 
 def installed() -> Installed | None:

@@ -19,7 +19,7 @@ import keras
 import tensorflow as tf
 
 from tfmulti.config import Experiment
-from tfmulti.data import DataSplits
+from tfmulti.data import DataSplits, parse
 from tfmulti.launch.job import Job
 from tfmulti.measure import METRICS
 from tfmulti.train.checksum import check_weights_equal, weights_sha256
@@ -38,6 +38,9 @@ TASKS: Mapping[str, type[Task]] = {
     "language_model": LanguageModel,
     "gan": Gan,
 }
+
+# Kinds of data whose argument is a path.
+FILE_KINDS = ("text", "images", "tfrecord", "array_record")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,7 @@ def run_experiment(place: Place) -> None:
     config = make_config(factory, experiment, facts(experiment, splits))
     if place.chief:
         open_run_dir(job.run_dir, {"job": job.to_json()})
+        print(data_line(job, splits), flush=True)
     with strategy.scope():
         model = factory.build(config)
         task.compile(model, experiment, experiment.epochs * feed.steps)
@@ -94,6 +98,20 @@ def run_experiment(place: Place) -> None:
             start_s=place.start_s,
         )
     wait_for_all(strategy)
+
+
+def data_line(job: Job, splits: DataSplits) -> str:
+    """Says what is trained on: kind, number and place of the examples."""
+    assert job.experiment is not None
+    spec = parse(job.experiment.data)
+    parts = [
+        splits.info.description,
+        f"{len(splits.train)} training examples",
+    ]
+    if spec.kind in FILE_KINDS:
+        # An absolute argument stays as it is.
+        parts.append(str(Path(job.data_dir or ".", spec.argument).absolute()))
+    return f"data: {', '.join(parts)}"
 
 
 def facts(experiment: Experiment, splits: DataSplits) -> dict[str, object]:

@@ -41,14 +41,19 @@ def run(job: Job, cluster: Cluster | None, start_s: float) -> int:
     )
     if job.script is not None:
         return _run_script(job, installed)
-    run_experiment(
-        Place(
-            job=job,
-            strategy=installed.strategy,
-            chief=cluster is None or cluster.chief,
-            start_s=start_s,
-        )
+    place = Place(
+        job=job,
+        strategy=installed.strategy,
+        chief=cluster is None or cluster.chief,
+        start_s=start_s,
     )
+    try:
+        run_experiment(place)
+    except Exception as error:
+        known = explain(error)
+        if known is None:
+            raise
+        raise known from error
     return 0
 
 

@@ -31,7 +31,7 @@ from tfmulti.cluster import Cluster, resolve
 from tfmulti.errors import TfmultiError
 from tfmulti.launch import child
 from tfmulti.launch.job import JOB_VARIABLE, Job
-from tfmulti.train.quiet import quiet_import, quiet_loggers
+from tfmulti.quiet import quiet_import, quiet_loggers
 
 # What the system says of a run folder that cannot be written (any more).
 _REFUSALS = (

@@ -8,12 +8,15 @@ import sys
 
 import pytest
 
-from tfmulti.train.quiet import without_noise
+from tfmulti.quiet import without_noise
 
 NOISE = (
     "WARNING: All log messages before absl::InitializeLog() is called are "
     "written to STDERR\n"
     "I0000 00:00:1796071264.438789    6903 port.cc:153] oneDNN is on.\n"
+    "To enable the following instructions: AVX2 FMA, in other operations\n"
+    "E0000 00:00:1796071264.4387    6903 cuda_platform.cc:52] failed call to "
+    "cuInit: INTERNAL: CUDA error: UNKNOWN ERROR (303)\n"
 )
 NEWS = (
     "W0000 00:00:1796071264.438789    6903 x.cc:1] careful\n"
@@ -23,7 +26,7 @@ NEWS = (
 
 PROGRAM = """
 import os, sys
-from tfmulti.train.quiet import quiet_import, quiet_loggers
+from tfmulti.quiet import quiet_import, quiet_loggers
 quiet_loggers(os.environ)
 with quiet_import(os.environ):
     import tensorflow

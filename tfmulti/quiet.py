@@ -8,8 +8,9 @@ Three sources of noise, each with its own tap:
     C++ later        obeys TF_CPP_MIN_LOG_LEVEL, which the launcher sets
     Python           the "tensorflow" and "absl" loggers -> `quiet_loggers`
 
-Only lines of level I (information) at import are dropped; warnings and errors
-pass. With TF_CPP_MIN_LOG_LEVEL=0 set by the person everything passes.
+Only lines of level I (information) are dropped, and that there is no driver;
+warnings and other errors pass. With TF_CPP_MIN_LOG_LEVEL=0 set by the person
+everything passes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 # "I0000 00:00:1796071264.438789    6903 port.cc:153] oneDNN custom ..."
-_NOISE = re.compile(r"I\d{4} |WARNING: All log messages before absl::Init")
+# Error 303 is that of CUDA's stand-in where there is no driver at all.
+_NOISE = re.compile(
+    r"I\d{4} |WARNING: All log messages before absl::Init"
+    r"|To enable the following instructions: "
+    r"|E\d{4} .*failed call to cuInit: .*\(303\)"
+)
 LEVEL_VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
 
 
