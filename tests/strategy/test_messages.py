@@ -23,6 +23,12 @@ def everywhere(strategy):
     tf.distribute.experimental_set_strategy(None)
 
 
+def explain_text(text: str) -> UsageError | None:
+    from tfmulti.strategy import explain_text as explained
+
+    return explained(text)
+
+
 def _message(program) -> UsageError:
     from tfmulti.strategy import explain
 
@@ -150,6 +156,35 @@ def test_next_inside_run(strategy):
     batches = iter(data)
     message = _message(lambda: strategy.run(lambda: next(batches)))
     assert "next(iterator)" in message.remedy
+
+
+# As two workers of TensorFlow 2.21 said it.
+ABORTED = "InvalidArgumentError: Collective ops is aborted by: "
+
+
+def test_workers_whose_models_differ_in_shape():
+    told = explain_text(
+        f"{ABORTED}Shape mismatch in the collective instance 102. Op at device "
+        "/job:worker/replica:0/task:0/device:CPU:0 expected shape [4,3] but "
+        "another member in the group expected shape [4,4]. This is likely ..."
+    )
+    assert told is not None
+    assert "of shape [4,3], another has [4,4]" in str(told)
+    assert "same model" in str(told)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "recvmsg:Connection reset by peer\nAdditional GRPC error information",
+        "Socket closed",
+        "failed to connect to all addresses; last error: UNKNOWN",
+    ],
+)
+def test_a_worker_that_has_left_in_the_middle(cause):
+    told = explain_text(f"{ABORTED}{cause}")
+    assert told is not None
+    assert "a worker that has left" in str(told)
 
 
 def test_an_error_of_ours_is_its_own_message():

@@ -126,6 +126,24 @@ _MISUSES = (
         allowed="batches taken outside and given as arguments",
         remedy="Call strategy.run(step, args=(next(iterator),)).",
     ),
+    _Misuse(
+        pattern=r"Shape mismatch in the collective instance.*?expected shape "
+        r"(?P<one>\[[\d,]*\]) but another member in the group expected shape "
+        r"(?P<other>\[[\d,]*\])",
+        received="workers that differ: where one has a value of shape {one}, "
+        "another has {other}",
+        allowed="the same model, data and calls on every worker",
+        remedy="Let nothing in the model depend on the worker, its files or "
+        "its clock.",
+    ),
+    _Misuse(
+        pattern=r"Collective ops is aborted by: .*?(?:Connection reset by peer"
+        r"|Socket closed|Broken pipe|failed to connect to all addresses)",
+        received="a worker that has left while this one trains with it",
+        allowed="workers that train together to the end",
+        remedy="Look at the worker that ended first: an early exit, another "
+        "number of epochs or steps, or a crash.",
+    ),
 )
 
 
