@@ -29,6 +29,7 @@ def test_text():
     assert "GPUs 0-7    NVIDIA A100-SXM4-80GB, 80 GiB, PCIe 4.0 x16" in text
     assert "one switch  GPUs 0-1; GPUs 2-3; GPUs 4-5; GPUs 6-7" in text
     assert "NUMA nodes  3: GPUs 0-1; 1: GPUs 2-3;" in text
+    assert "near NICs   GPUs 0-1: mlx5_0, mlx5_1;" in text
     assert "WARNING: GPU 1 [x]\n    it is slow\n    -> Mend it." in text
     assert text.endswith("1 warning")
     assert max(map(len, text.splitlines())) <= 80
@@ -89,4 +90,4 @@ def test_layout_of_a_machine_with_a_nic_for_each_gpu():
     assert paths is not None
     assert switch_groups(paths) == []
     assert numa_groups(paths) == {"0": [0, 1, 2, 3], "1": [4, 5, 6, 7]}
-    assert near_nics(paths) == {i: [f"NIC{i}"] for i in range(8)}
+    assert near_nics(paths) == {i: [f"mlx5_{i}"] for i in range(8)}

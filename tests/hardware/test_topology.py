@@ -33,8 +33,8 @@ def test_a_matrix_with_an_underlined_first_line():
     assert paths is not None
     assert paths.gpus == tuple(f"GPU{i}" for i in range(8))
     assert paths.cells["GPU0", "GPU7"] == "NV12"
-    assert paths.cells["GPU0", "NIC1"] == "PXB"
-    assert paths.cells["NIC9", "GPU0"] == "SYS"
+    assert paths.cells["GPU0", "mlx5_1"] == "PXB"
+    assert paths.cells["mlx5_9", "GPU0"] == "SYS"
     assert paths.numa_nodes["GPU6"] == "5"
     assert len(paths.gpu_pairs) == 28
 
@@ -45,6 +45,14 @@ def test_a_matrix_in_spaces():
     assert paths.gpu_pairs == (("GPU0", "GPU1", "PIX"),)
     assert paths.cells["GPU1", "mlx5_0"] == "SYS"
     assert paths.numa_nodes == {}
+
+
+def test_nics_of_any_name():
+    text = SPACES.replace("mlx5_0", "NIC0  ") + "\n  NIC0: rdmap16s27\n"
+    paths = parse_matrix(text)
+    assert paths is not None
+    assert paths.cells["GPU1", "rdmap16s27"] == "SYS"
+    assert paths.cells["rdmap16s27", "GPU0"] == "NODE"
 
 
 def test_peers_use_the_same_form():

@@ -33,7 +33,7 @@ class Matrix:
     """A matrix of `nvidia-smi topo`.
 
     Attributes:
-        cells: From (row, column), as "GPU0" or "NIC1", to the cell's word.
+        cells: From (row, column), as "GPU0" or "mlx5_1", to the cell's word.
         numa_nodes: From a GPU's name to the NUMA node that it says is near.
     """
 
@@ -74,23 +74,26 @@ class NvLinks:
 
 def parse_matrix(text: str) -> Matrix | None:
     """Reads a matrix of `nvidia-smi topo`; None where there is none."""
-    lines = _ESCAPES.sub("", text).splitlines()
+    text = _ESCAPES.sub("", text)
+    # A legend below says which device "NIC0" is.
+    devices = dict(re.findall(r"^\s+(NIC\d+): (\S+)", text, re.MULTILINE))
     columns: list[str] = []
     cells: dict[tuple[str, str], str] = {}
     numa: dict[str, str] = {}
-    for line in lines:
+    for line in text.splitlines():
         words = line.split()
         if not words or not _DEVICE.match(words[0]):
             continue
         if not columns:
-            columns = [word for word in words if _DEVICE.match(word)]
+            names = filter(_DEVICE.match, words)
+            columns = [devices.get(name, name) for name in names]
             continue
-        row, values = words[0], words[1 : 1 + len(columns)]
+        row = devices.get(words[0], words[0])
+        values, rest = words[1 : 1 + len(columns)], words[1 + len(columns) :]
         cells |= {
             (row, column): value
             for column, value in zip(columns, values, strict=False)
         }
-        rest = words[1 + len(columns) :]
         if row.startswith("GPU") and len(rest) >= 2:
             numa[row] = rest[1]
     return Matrix(cells=cells, numa_nodes=numa) if cells else None
