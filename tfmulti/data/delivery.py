@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfmulti.data.bad_records import BadRecords
 from tfmulti.data.order import Order
 from tfmulti.data.shuffle_op import epoch_state, shuffled
-from tfmulti.data.source import Source
+from tfmulti.data.source import Source, fetch_marked, names_of
 from tfmulti.errors import UsageError
 
 _FOREVER = 2**62
@@ -40,6 +41,7 @@ def global_batches(
     end: str = "short",
     epochs: int | None = 1,
     start_step: int = 0,
+    bad_records: BadRecords | None = None,
 ) -> tf.data.Dataset:
     """Gives the batches that one device would read.
 
@@ -54,6 +56,8 @@ def global_batches(
             None: endless.
         start_step: Global step of the first batch; any step is reached at
             once.
+        bad_records: Where to note damaged examples, which then get weight
+            zero, in a third tensor as for "pad"; None: they are an error.
 
     Returns:
         Batches in the structure of the source's examples.
@@ -69,7 +73,11 @@ def global_batches(
         end=end,
     )
     return worker_batches(
-        source, order, epochs=epochs, start_step=start_step
+        source,
+        order,
+        epochs=epochs,
+        start_step=start_step,
+        bad_records=bad_records,
     )
 
 
@@ -83,6 +91,7 @@ def distributed(
     end: str = "short",
     epochs: int | None = 1,
     start_step: int = 0,
+    bad_records: BadRecords | None = None,
 ) -> Any:
     """Gives every replica its part of the batches of `global_batches`.
 
@@ -98,6 +107,7 @@ def distributed(
         end: How an epoch ends: one of `order.ENDS`.
         epochs: Passes to give; None: endless.
         start_step: Global step of the first batch.
+        bad_records: Where to note damaged examples; None: an error.
 
     Returns:
         A `tf.distribute.DistributedDataset`, or for the default strategy a
@@ -125,6 +135,7 @@ def distributed(
             replicas=replicas,
             epochs=epochs,
             start_step=start_step,
+            bad_records=bad_records,
         )
 
     return strategy.distribute_datasets_from_function(of_worker)
@@ -138,6 +149,7 @@ def worker_batches(
     replicas: int = 1,
     epochs: int | None = 1,
     start_step: int = 0,
+    bad_records: BadRecords | None = None,
 ) -> tf.data.Dataset:
     """Gives the parts of some replicas, step by step and replica by replica.
 
@@ -148,25 +160,30 @@ def worker_batches(
         replicas: Replicas of the whole job.
         epochs: Passes to give; None: endless.
         start_step: Global step of the first element.
+        bad_records: Where to note damaged examples; None: an error.
 
     Returns:
         len(replica_ids) elements for each step, in the order of the ids.
 
     Raises:
-        UsageError: `order.end` is "pad" and the examples are not pairs.
+        UsageError: Weights are wanted (`order.end` is "pad", or there are
+            `bad_records`) and the examples are not pairs.
     """
-    _check_padding(order, source)
+    _check_weights(order, source, bad_records)
     _tell_dropped(order)
     slots = _slots(order, len(replica_ids), epochs, start_step)
 
     def part(state: tf.Tensor, slot: tf.Tensor) -> Any:
         positions = _positions(order, slot, replica_ids, replicas)
-        if order.end != "pad":
+        if order.end != "pad" and bad_records is None:
             return _rows(source, shuffled(positions, state, order))
         count = order.example_count
         indices = shuffled(positions % count, state, order)
         weights = tf.cast(positions < count, tf.float32)
-        return (*_rows(source, indices), weights)
+        if bad_records is None:
+            return (*_rows(source, indices), weights)
+        examples, whole = _marked_rows(source, indices, bad_records)
+        return (*examples, weights * tf.cast(whole, tf.float32))
 
     options = tf.data.Options()
     options.deterministic = True
@@ -223,16 +240,41 @@ def _positions(
 
 def _rows(source: Source, indices: tf.Tensor) -> Any:
     """Fetches examples, and states the shapes that are known."""
+    return _shaped(source, indices, source.fetch(indices))
 
+
+def _marked_rows(
+    source: Source, indices: tf.Tensor, bad_records: BadRecords
+) -> tuple[Any, tf.Tensor]:
+    """Fetches examples, says which are whole, and notes the others."""
+    examples, whole = fetch_marked(source, indices)
+
+    def note(numbers: np.ndarray, names: np.ndarray) -> np.int64:
+        found = [name.decode(errors="replace") for name in names]
+        bad_records.add(numbers.tolist(), found)
+        return np.int64(len(found))
+
+    def tell() -> tf.Tensor:
+        broken = tf.boolean_mask(indices, ~whole)
+        given = [broken, names_of(source, broken)]
+        return tf.numpy_function(note, given, tf.int64)
+
+    noted = tf.cond(
+        tf.reduce_all(whole), lambda: tf.constant(0, tf.int64), tell
+    )
+    with tf.control_dependencies([noted]):
+        whole = tf.ensure_shape(tf.identity(whole), indices.shape)
+    return _shaped(source, indices, examples), whole
+
+
+def _shaped(source: Source, indices: tf.Tensor, examples: Any) -> Any:
     def shaped(spec: tf.TensorSpec, tensor: tf.Tensor) -> tf.Tensor:
         shape = indices.shape[:1].concatenate(spec.shape)
         if tensor.shape.as_list() == shape.as_list():
             return tensor
         return tf.ensure_shape(tensor, shape)
 
-    return tf.nest.map_structure(
-        shaped, source.element_spec, source.fetch(indices)
-    )
+    return tf.nest.map_structure(shaped, source.element_spec, examples)
 
 
 def _cardinality(
@@ -246,13 +288,23 @@ def _cardinality(
     return tf.data.experimental.assert_cardinality(elements)
 
 
-def _check_padding(order: Order, source: Source) -> None:
+def _check_weights(
+    order: Order, source: Source, bad_records: BadRecords | None
+) -> None:
     spec = source.element_spec
-    if order.end == "pad" and not (isinstance(spec, tuple) and len(spec) == 2):
+    if isinstance(spec, tuple) and len(spec) == 2:
+        return
+    if order.end == "pad":
         raise UsageError(
             received="end='pad' for examples that are not (input, target)",
             allowed="short, drop",
             remedy="Choose another end: there is no place for the weights.",
+        )
+    if bad_records is not None:
+        raise UsageError(
+            received="bad_records for examples that are not (input, target)",
+            allowed="pairs, whose rows can be given weight zero",
+            remedy="Leave bad_records out, and mend the damaged files.",
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfmulti.data.each import read_each
+from tfmulti.data.each import read_each, read_marked
 from tfmulti.data.source import cpu_constant, digest
 
 
@@ -112,13 +112,29 @@ class ImageSource:
 
     def fetch(self, indices: tf.Tensor) -> Any:
         """Reads and decodes the images with these numbers."""
-        paths = tf.gather(self._paths, indices)
         images = read_each(
-            lambda path: self._decode(tf.io.read_file(path)),
-            paths,
+            self._load,
+            self.names(indices),
             self._image_spec,
-            lambda broken: tf.gather(paths, broken),
+            lambda broken: self.names(tf.gather(indices, broken)),
         )
+        return self._with_labels(images, indices)
+
+    def fetch_marked(self, indices: tf.Tensor) -> tuple[Any, tf.Tensor]:
+        """As `fetch`; zeros for the images that do not decode."""
+        images, whole = read_marked(
+            self._load, self.names(indices), self._image_spec
+        )
+        return self._with_labels(images, indices), whole
+
+    def names(self, indices: tf.Tensor) -> tf.Tensor:
+        """Gives the paths of the images with these numbers."""
+        return tf.gather(self._paths, indices)
+
+    def _load(self, path: tf.Tensor) -> tf.Tensor:
+        return self._decode(tf.io.read_file(path))
+
+    def _with_labels(self, images: tf.Tensor, indices: tf.Tensor) -> Any:
         if self._labels is None:
             return images
         return images, tf.gather(self._labels, indices)

@@ -112,16 +112,21 @@ class ArrayRecordFiles:
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def rows(self, numbers: tf.Tensor) -> tf.Tensor:
-        """Reads the records with these numbers."""
-        records = tf.numpy_function(
-            self._read, [numbers], tf.string, stateful=False
+    def rows(self, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Reads the records with these numbers, and says which are whole."""
+        records, whole = tf.numpy_function(
+            self._read, [numbers], (tf.string, tf.bool), stateful=False
         )
-        return tf.ensure_shape(records, numbers.shape)
+        return (
+            tf.ensure_shape(records, numbers.shape),
+            tf.ensure_shape(whole, numbers.shape),
+        )
 
     def load(self, *row: tf.Tensor) -> tf.Tensor:
-        """Gives the record, which `rows` has read."""
-        return row[0]
+        """Gives the record, which `rows` has read; fails if it is damaged."""
+        record, whole = row
+        with tf.control_dependencies([tf.debugging.Assert(whole, [whole])]):
+            return tf.identity(record)
 
     def names(self, numbers: tf.Tensor) -> tf.Tensor:
         """Names records by file and number in the file."""
@@ -138,21 +143,17 @@ class ArrayRecordFiles:
         files = np.searchsorted(self._starts, numbers, "right") - 1
         return files, numbers - self._starts[files]
 
-    def _read(self, numbers: np.ndarray) -> np.ndarray:
+    def _read(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         files, inside = self._places(numbers)
-        records = np.empty(len(numbers), object)
+        records = np.full(len(numbers), b"", object)
+        whole = np.zeros(len(numbers), bool)
         for file in np.unique(files):
             mine = np.flatnonzero(files == file)
-            try:
-                read = self._readers[file].read(inside[mine].tolist())
-            except (ValueError, RuntimeError, IndexError) as error:
-                raise ValueError(
-                    f"{self._names[file]}, one of the records "
-                    f"{inside[mine].tolist()}: {error}"
-                ) from error
+            read = _read_some(self._readers[file], inside[mine].tolist())
             for place, record in zip(mine, read, strict=True):
-                records[place] = record
-        return records
+                if record is not None:
+                    records[place], whole[place] = record, True
+        return records, whole
 
 
 class Subset:
@@ -183,6 +184,16 @@ class Subset:
     def names(self, numbers: tf.Tensor) -> tf.Tensor:
         """Names records for an error."""
         return self._files.names(tf.gather(self._kept, numbers))
+
+
+def _read_some(reader: Any, numbers: list[int]) -> list[bytes | None]:
+    """Reads records of one file; None for those that are damaged."""
+    try:
+        return list(reader.read(numbers))
+    except (ValueError, RuntimeError, IndexError):
+        if len(numbers) == 1:
+            return [None]
+        return [_read_some(reader, [number])[0] for number in numbers]
 
 
 def _open_array_record(path: Path) -> Any:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfmulti.data.each import read_each
+from tfmulti.data.each import read_each, read_marked
 from tfmulti.data.images import decoder
 from tfmulti.data.record_files import RecordFiles
 from tfmulti.errors import UsageError
@@ -82,11 +82,24 @@ class ImageRecordSource:
     def fetch(self, indices: tf.Tensor) -> Any:
         """Reads and decodes the images with these numbers."""
         return read_each(
-            lambda *row: self._parse(self._files.load(*row)),
+            self._load,
             self._files.rows(indices),
             self.element_spec,
-            lambda broken: self._files.names(tf.gather(indices, broken)),
+            lambda broken: self.names(tf.gather(indices, broken)),
         )
+
+    def fetch_marked(self, indices: tf.Tensor) -> tuple[Any, tf.Tensor]:
+        """As `fetch`; zeros for records that are damaged."""
+        return read_marked(
+            self._load, self._files.rows(indices), self.element_spec
+        )
+
+    def names(self, indices: tf.Tensor) -> tf.Tensor:
+        """Names records by file and place."""
+        return self._files.names(indices)
+
+    def _load(self, *row: tf.Tensor) -> Any:
+        return self._parse(self._files.load(*row))
 
     def _parse(self, record: tf.Tensor) -> Any:
         keys = self._keys

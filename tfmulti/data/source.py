@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import tensorflow as tf
@@ -45,6 +45,40 @@ class Source(Protocol):
             Tensors in the structure of `element_spec`, with rows in front.
         """
         ...
+
+
+@runtime_checkable
+class MarkingSource(Source, Protocol):
+    """A source whose examples may be damaged, each by itself."""
+
+    def fetch_marked(self, indices: tf.Tensor) -> tuple[Any, tf.Tensor]:
+        """Gives examples as `fetch` does, zeros for those that are damaged.
+
+        Returns:
+            The examples, and bool [rows]: whether each is whole.
+        """
+        ...
+
+    def names(self, indices: tf.Tensor) -> tf.Tensor:
+        """Names examples by file and place: string [rows]."""
+        ...
+
+
+def fetch_marked(source: Source, indices: tf.Tensor) -> tuple[Any, tf.Tensor]:
+    """Asks any source as `MarkingSource.fetch_marked` says.
+
+    An example of a source that cannot mark is whole, or an error.
+    """
+    if isinstance(source, MarkingSource):
+        return source.fetch_marked(indices)
+    return source.fetch(indices), tf.ones_like(indices, tf.bool)
+
+
+def names_of(source: Source, indices: tf.Tensor) -> tf.Tensor:
+    """Names examples as the source does, or by their numbers."""
+    if isinstance(source, MarkingSource):
+        return source.names(indices)
+    return tf.strings.join(["example ", tf.as_string(indices)])
 
 
 def cpu_constant(values: Any, dtype: Any = None) -> tf.Tensor:

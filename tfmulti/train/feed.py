@@ -18,6 +18,8 @@ import tensorflow as tf
 from tfmulti.config import Experiment
 from tfmulti.data import (
     DataSplits,
+    Order,
+    Position,
     Source,
     distributed,
     load,
@@ -41,6 +43,7 @@ class Feed:
 
     Attributes:
         train: Endless batches of training examples.
+        begin: Where the training examples begin.
         steps: Steps in an epoch.
         examples: Examples in an epoch.
         validation: Endless batches of held-out examples; None for none.
@@ -48,10 +51,15 @@ class Feed:
     """
 
     train: Any
+    begin: Position
     steps: int
     examples: int
     validation: Any = None
     validation_steps: int | None = None
+
+    def position(self, global_step: int) -> Position:
+        """Gives the place to save after so many steps of the whole run."""
+        return dataclasses.replace(self.begin, global_step=global_step)
 
 
 class Spread:
@@ -122,6 +130,7 @@ def make_feed(
     strategy: tf.distribute.Strategy,
     *,
     validate: bool,
+    saved: Position | None = None,
 ) -> Feed:
     """Makes the batches that each replica of a strategy reads.
 
@@ -130,33 +139,35 @@ def make_feed(
         splits: The examples.
         strategy: Whose replicas read.
         validate: Whether held-out examples are wanted.
+        saved: Where an earlier run stopped; None: begin at the beginning.
 
     Raises:
-        UsageError: There is not one batch of examples.
+        UsageError: There is not one batch of examples, or the earlier run
+            read other data or another order.
     """
     batch = experiment.global_batch_size
     train = splits.train
     whole = steps_per_epoch(len(train), batch)
     steps = experiment.steps_per_epoch or whole
-    counts = {"steps": steps, "examples": steps * batch}
-    if steps == whole:
-        counts["examples"] = len(train)
+    examples = len(train) if steps == whole else steps * batch
+    begin = _begin(experiment, train, saved)
     stream = distributed(
         train,
         strategy,
         global_batch_size=batch,
         seed=experiment.seed,
         epochs=None,
+        start_step=begin.global_step,
     )
+    feed = Feed(train=stream, begin=begin, steps=steps, examples=examples)
     if not validate or splits.validation is None:
-        return Feed(train=stream, **counts)
+        return feed
     held = Spread(
         splits.validation,
         experiment.validation_examples or len(splits.validation),
     )
-    return Feed(
-        train=stream,
-        **counts,
+    return dataclasses.replace(
+        feed,
         validation=distributed(
             held,
             strategy,
@@ -165,4 +176,18 @@ def make_feed(
             epochs=None,
         ),
         validation_steps=steps_per_epoch(len(held), batch),
+    )
+
+
+def _begin(
+    experiment: Experiment, source: Source, saved: Position | None
+) -> Position:
+    order = Order(
+        example_count=len(source),
+        global_batch_size=experiment.global_batch_size,
+        seed=experiment.seed,
+    )
+    step = saved.step_in(source.fingerprint, order) if saved else 0
+    return Position(
+        global_step=step, source=source.fingerprint, order=order
     )
