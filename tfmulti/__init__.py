@@ -22,9 +22,10 @@ def __getattr__(name: str) -> Any:
         import os
 
         from tfmulti.backend import check_backend
-        from tfmulti.quiet import quiet_import
+        from tfmulti.quiet import quiet_cpp, quiet_import
 
         check_backend(os.environ)
+        quiet_cpp(os.environ)
         with quiet_import(os.environ):
             from tfmulti.strategy import init
         return init

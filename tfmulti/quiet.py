@@ -5,7 +5,8 @@ Three sources of noise, each with its own tap:
     C++ at import    written straight to file descriptor 2, before any log
                      level is read (TensorFlow 2.21 prints four such lines
                      whatever TF_CPP_MIN_LOG_LEVEL says) -> `quiet_import`
-    C++ later        obeys TF_CPP_MIN_LOG_LEVEL, which the launcher sets
+    C++ later        obeys TF_CPP_MIN_LOG_LEVEL, which the launcher sets, and
+                     `tfmulti.init` where nobody has -> `quiet_cpp`
     Python           the "tensorflow" and "absl" loggers -> `quiet_loggers`
 
 Only lines of level I (information) are dropped, and that there is no driver;
@@ -20,7 +21,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 
 # "I0000 00:00:1796071264.438789    6903 port.cc:153] oneDNN custom ..."
@@ -66,6 +67,15 @@ def quiet_import(env: Mapping[str, str]) -> Iterator[None]:
             kept.seek(0)
             text = kept.read().decode(errors="replace")
             sys.stderr.write(without_noise(text))
+
+
+def quiet_cpp(env: MutableMapping[str, str]) -> None:
+    """Lets only errors of TensorFlow's C++ side pass, if nobody has chosen.
+
+    Args:
+        env: This process's environment, before TensorFlow is imported.
+    """
+    env.setdefault(LEVEL_VARIABLE, "2")
 
 
 def quiet_loggers(env: Mapping[str, str]) -> None:
