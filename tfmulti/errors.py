@@ -32,6 +32,6 @@ class UsageError(TfmultiError):
         self.received = received
         self.allowed = allowed
         self.remedy = remedy
-        text = f"received {received}; allowed: {allowed}. {remedy}"
-        # One line, also where a value has several.
-        super().__init__(" ".join(text.split()))
+        super().__init__(
+            f"received {received}; allowed: {allowed}. {remedy}"
+        )
