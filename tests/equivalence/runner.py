@@ -29,7 +29,8 @@ from tests.equivalence.worker import READY, file_name
 
 # A process may be silent so long, at its start and in any one program.
 START_S = 120.0
-PROGRAM_S = 120.0
+# TensorFlow may take a minute to delete an iterator (see BUILD_NOTES.md).
+PROGRAM_S = 300.0
 # How long the others have to notice that a worker has failed.
 GRACE_S = 5.0
 # A start may fail for a reason of the moment, such as a port just taken.

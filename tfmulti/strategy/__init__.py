@@ -12,6 +12,7 @@
     late_settings.py settings of devices that come too late
     wishes.py        what such a script asked for, honoured or answered
     patching.py      replacing attributes of classes, and putting them back
+    last_words.py    why a worker ends, told to the others
     messages.py      TensorFlow's errors of misuse, with the remedy
 """
 
@@ -21,6 +22,7 @@ from tfmulti.strategy.adopt import adopted
 from tfmulti.strategy.build import build_strategy
 from tfmulti.strategy.devices import configure_devices
 from tfmulti.strategy.init import init
+from tfmulti.strategy.last_words import failure_of_another, tell_the_others
 from tfmulti.strategy.messages import explain, explain_text
 from tfmulti.strategy.process import Installed, install, installed
 
@@ -31,7 +33,9 @@ __all__ = [
     "configure_devices",
     "explain",
     "explain_text",
+    "failure_of_another",
     "init",
     "install",
     "installed",
+    "tell_the_others",
 ]

@@ -22,6 +22,7 @@ from tfmulti.console import say
 from tfmulti.strategy.build import build_strategy
 from tfmulti.strategy.choose import Choice, Request
 from tfmulti.strategy.devices import configure_devices
+from tfmulti.strategy.last_words import tell_at_an_uncaught_exception
 
 _ATTRIBUTE = "_tfmulti_installed"
 
@@ -109,7 +110,10 @@ def install_request(
         say(line)
     # NCCL reads them when the first gradient is reduced, so it is not late.
     env.update(exported.variables)
-    return _install(choice, request.communication, request)
+    found = _install(choice, request.communication, request)
+    if choice.cluster is not None:
+        tell_at_an_uncaught_exception(choice.cluster)
+    return found
 
 
 def _install(

@@ -11,7 +11,14 @@ import signal
 from tfmulti.cluster import Cluster
 from tfmulti.launch import child
 from tfmulti.launch.job import Job
-from tfmulti.strategy import Installed, adopted, explain, install
+from tfmulti.strategy import (
+    Installed,
+    adopted,
+    explain,
+    failure_of_another,
+    install,
+    tell_the_others,
+)
 from tfmulti.train.experiment import Place, run_experiment
 from tfmulti.train.script import run_script
 
@@ -40,7 +47,7 @@ def run(job: Job, cluster: Cluster | None, start_s: float) -> int:
         job.communication,
     )
     if job.script is not None:
-        return _run_script(job, installed)
+        return _run_script(job, installed, cluster)
     place = Place(
         job=job,
         strategy=installed.strategy,
@@ -50,14 +57,24 @@ def run(job: Job, cluster: Cluster | None, start_s: float) -> int:
     try:
         run_experiment(place)
     except Exception as error:
-        known = explain(error)
+        known = explain(_with_cause(error, cluster))
         if known is None:
             raise
         raise known from error
     return 0
 
 
-def _run_script(job: Job, installed: Installed) -> int:
+def _with_cause(error: Exception, cluster: Cluster | None) -> Exception:
+    """Tells other workers of an exception, or finds what they have told."""
+    if cluster is None:
+        return error
+    tell_the_others(error, cluster.index)
+    return failure_of_another(error) or error
+
+
+def _run_script(
+    job: Job, installed: Installed, cluster: Cluster | None
+) -> int:
     assert job.script is not None
     child.unblock_interrupts(signal.default_int_handler)
     with adopted(installed):
@@ -65,10 +82,12 @@ def _run_script(job: Job, installed: Installed) -> int:
             path=job.script.path,
             module=job.script.module,
             argv=job.script.argv,
-            translate=_translate,
+            translate=lambda error: _translate(error, cluster),
         )
 
 
-def _translate(error: BaseException) -> str | None:
+def _translate(error: BaseException, cluster: Cluster | None) -> str | None:
+    if isinstance(error, Exception):
+        error = _with_cause(error, cluster)
     message = explain(error)
     return None if message is None else str(message)
