@@ -114,6 +114,11 @@ def refused(outcome: Outcome, *words: str) -> None:
         ("--data=", ["--data ", "empty"]),
         ("--nccl=", ["--nccl ", "empty"]),
         ("--nccl =ring", ["--nccl =ring", "KEY=VALUE"]),
+        ("--nodry_run=3", ["--nodry_run=3"]),
+        ("--packs 99999999999999999999", ["--packs=9999", "1000000000"]),
+        ("--pack_mb 1e308", ["--pack_mb=1e+308", "1000000000"]),
+        ("--flagfile nowhere", ["flagfile", "nowhere"]),
+        (f"--run_dir {'x' * 300}", ["--run_dir=", "File name too long"]),
         ("--flagfile binary", ["--flagfile", "text"]),
         ("/dev/null", ["/dev/null", "a device"]),
         ("--steps_per_epoch 0", ["--steps_per_epoch"]),
@@ -133,9 +138,9 @@ def refused(outcome: Outcome, *words: str) -> None:
         ("empty", ["empty", "folder"]),
         ("-m nowhere.at.all", ["nowhere.at.all"]),
         ("-m", ["-m"]),
-        ("--run_dir here.py/r", ["here.py/r", "Not a directory"]),
+        ("--run_dir here.py/r", ["here.py/r", "a file is in the way"]),
         ("--run_dir here.py --strategy multiworker --workers 2 here.py",
-         ["here.py", "File exists"]),
+         ["here.py", "a file is in the way"]),
         ("--epochs 2 here.py", ["--epochs=2", "script"]),
         ("--data digits here.py --data x", ["--data=digits"]),
     ],
@@ -170,6 +175,10 @@ def test_malformed_tf_config(command, value, words, strategy):
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_another_backend_of_keras(command, backend):
     refused(command(KERAS_BACKEND=backend), f"KERAS_BACKEND={backend}")
+
+
+def test_a_value_of_two_lines_is_told_in_one(command):
+    refused(command("--experiment", "a\nb"), r"a\nb")
 
 
 def test_another_backend_of_keras_in_code(monkeypatch):

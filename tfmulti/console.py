@@ -29,6 +29,7 @@ ENDINGS = {signal.SIGINT: "interrupted", signal.SIGTERM: "told to end"}
 
 def say(line: str) -> None:
     """Prints one line for the person on stderr, where that is open."""
+    line = line.replace("\n", "\\n")  # as in a file's name
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(f"tfmulti: {line}", file=sys.stderr, flush=True)

@@ -342,9 +342,9 @@ def _launch(
     joins = several and cluster is not None
     with contextlib.ExitStack() as stack:
         if claim is not None and _writes(job, cluster, joins):
-            if job.experiment is not None:
-                check_fresh(job.run_dir)
             folder = stack.enter_context(claim(job.run_dir))
+            if job.experiment is not None:
+                check_fresh(folder)
             job = dataclasses.replace(job, run_dir=folder)
             notes += _kept_logs(job)
         if several and not joins:

@@ -29,6 +29,10 @@ from tfmulti.errors import UsageError
 ALL_REDUCES = ("auto", "nccl", "hierarchical_copy", "one_device", "ring")
 
 
+# Bytes and milliseconds of it still fit into 64 bits.
+LARGEST = 10**9
+
+
 @dataclass(frozen=True, kw_only=True)
 class Communication:
     """How gradients are reduced over the replicas.
@@ -138,10 +142,11 @@ def _check_number(
     good = number and (value > bound if above else value >= bound)
     if whole:
         good = good and isinstance(value, int)
-    if not good or value == float("inf"):
+    if not good or value > LARGEST:
         kind = "a whole number" if whole else "a number"
         raise UsageError(
             received=f"{flag}={value}",
-            allowed=f"{kind} {'above' if above else 'from'} {bound}",
+            allowed=f"{kind} {'above' if above else 'from'} {bound}, up to "
+            f"{LARGEST}",
             remedy=f"Give such a value for {flag}, or leave it out.",
         )

@@ -114,14 +114,15 @@ def parse(argv: Sequence[str], table: Sequence[Flag]) -> Mapping[str, Any]:
     words = ["--help" if word == "-h" else word for word in argv]
     try:
         rest = values(["tfmulti", *words])[1:]
-    except absl_flags.Error as error:
-        raise _refusal(error, table) from None
     except UnicodeDecodeError:
         raise UsageError(
             received="a --flagfile that is no text",
             allowed="a text file with one flag a line",
             remedy="Name another file.",
         ) from None
+    except (absl_flags.Error, ValueError) as error:
+        # absl says by a ValueError that a switch takes no value.
+        raise _refusal(error, table) from None
     if rest:
         raise UsageError(
             received=f"{rest[0]!r} among the flags",
@@ -207,4 +208,5 @@ def _entry(flag: Flag) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    words = str(error).removeprefix("ERROR:: ").split()
+    return " ".join(words).rstrip(".")

@@ -47,7 +47,7 @@ def _check_module(name: str, path: Sequence[str]) -> None:
         spec = _find(f"{name}.__main__", path)
     if spec is None or spec.origin is None:
         raise UsageError(
-            received=f"-m {name}, a module that is not found",
+            received=f"-m {name!r}, a module that is not found",
             allowed="a module, or a package with a __main__",
             remedy="Correct its name, or install its package.",
         )
@@ -83,7 +83,7 @@ def _ask(name: str, path: Sequence[str], top: bool) -> ModuleSpec | None:
 
 def _refuse(path: str, why: str) -> None:
     raise UsageError(
-        received=f"the script {path}, {why}",
+        received=f"the script {path!r}, {why}",
         allowed="the path of a Python file",
         remedy="Correct the path. Flags of tfmulti stand before it, the "
         "script's own after it.",
