@@ -37,6 +37,7 @@ FREE_PACKAGES = (
     "hardware",
     "launch",
     "measure",
+    "planner",
 )
 FREE_MODULES = (
     "tfmulti",
