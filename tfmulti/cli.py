@@ -20,6 +20,7 @@ from tfmulti.version import VERSION
 COMMANDS: Mapping[str, str] = {
     "run": "train an experiment, or run your own script, on many devices",
     "doctor": "say what is right and wrong with this machine, and what to do",
+    "plan": "say how fast GPUs will train, and for how much",
 }
 
 

@@ -30,6 +30,8 @@ NO_P2P_BUS = {3: 4.0, 4: 3.5, 5: 6.0, 6: 6.0}
 # several streams (A055, A056, A058).
 RDMA_SHARE = 0.9
 TCP_SHARE = 0.45
+RDMA_WORDS = ("ib", "infiniband", "edr", "hdr", "ndr", "rdma", "roce",
+              "omni-path", "connectx", "efa")
 
 # GPUs that NVIDIA's driver gives no P2P over PCIe (A048, A049).
 _NO_P2P = re.compile(r"RTX (20|30|40|50)\d\d")
@@ -98,8 +100,7 @@ def bus_between(setup: Setup) -> float:
     """Gives the bus bandwidth between hosts, in bytes/s."""
     gbit = network_gbit(setup.inter) or 100.0
     text = setup.inter.lower()
-    rdma = any(word in text for word in ("ib", "infiniband", "rdma", "roce",
-                                         "omni-path", "connectx", "efa"))
+    rdma = any(word in text for word in RDMA_WORDS)
     return GIGA * gbit / 8 * (RDMA_SHARE if rdma else TCP_SHARE)
 
 
