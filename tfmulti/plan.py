@@ -53,12 +53,11 @@ def plan(args: argparse.Namespace) -> list[dict[str, Any]]:
     setups = [_setup(args, name) for name in args.gpu.split(",")]
     rows = measurements()
     knowledge = learn(rows)
-    spread = band(rows, setups[0])
     answers = [
         answer(
             setup,
             knowledge,
-            spread,
+            band(rows, setup),
             units=args.units,
             price_per_gpu_hour=args.price_per_gpu_hour,
             optimizer=args.optimizer,

@@ -39,25 +39,39 @@ class Band:
 
 
 def band(rows: Sequence[Measured], setup: Setup) -> Band:
-    """Gives the error band of a prediction, from measurements left out."""
-    kin = [r for r in rows if r.setup.work.model == setup.work.model] or [
+    """Gives the error band of a prediction, from measurements left out.
+
+    What is as unknown as the set-up is left out: all of a model where nobody
+    measured this one, all of a GPU likewise, else one series.
+    """
+    known = [r for r in rows if r.setup.work.model == setup.work.model]
+    kin = known or [
         r for r in rows if r.setup.work.family == setup.work.family
     ]
-    names = sorted({row.series for row in kin})
+    seen = any(r.setup.gpu.name == setup.gpu.name for r in rows)
+    names = sorted({_group(row, bool(known), seen) for row in kin})
     names = names[:: -(-len(names) // BAND_SERIES)]
     factors = []
     for name in names:
-        knowledge = learn(row for row in rows if row.series != name)
+        knowledge = learn(
+            r for r in rows if _group(r, bool(known), seen) != name
+        )
         factors += [
             row.units_per_s / knowledge.step(row.setup).units_per_s
             for row in kin
-            if row.series == name
+            if _group(row, bool(known), seen) == name
         ]
     factors.sort()
     tenth = len(factors) // 10
     return Band(
         low=factors[tenth], high=factors[-1 - tenth], rows=len(factors)
     )
+
+
+def _group(row: Measured, model_known: bool, gpu_known: bool) -> str:
+    if not model_known:
+        return row.setup.work.model
+    return row.series if gpu_known else row.setup.gpu.name
 
 
 def state_bytes(setup: Setup, optimizer: str, zero1: bool) -> dict[str, float]:
