@@ -1,7 +1,8 @@
-"""Every stock callback of Keras, and callbacks as people write them.
+"""The stock callbacks of Keras, and callbacks as people write them.
 
-TensorBoard and OrbaxCheckpoint are left out where their packages are not
-installed; RemoteMonitor sends to a server and decides nothing.
+Left out: TensorBoard, which leaves a log and no values to compare (what it
+writes, and where, is tested in `tests/keras3`); OrbaxCheckpoint, which needs
+a package of its own; RemoteMonitor, which sends to a server.
 """
 
 from __future__ import annotations
