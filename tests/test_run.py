@@ -392,7 +392,8 @@ def test_the_flags_are_those_that_were_promised():
         "strategy experiment list_experiments epochs global_batch_size "
         "learning_rate precision seed data data_dir run_dir steps_per_epoch "
         "dry_run replicas workers all_reduce pack_mb packs "
-        "collective_timeout_s nccl nccl_preset hosts worker_index version "
+        "collective_timeout_s nccl nccl_preset hosts worker_index "
+        "rendezvous_timeout_s version "
         "help flagfile"
     )
     assert {flag.name for flag in run.FLAGS} == set(promised.split())

@@ -21,6 +21,7 @@ import dataclasses
 import functools
 import json
 import os
+import secrets
 import socket
 import sys
 import time
@@ -35,6 +36,7 @@ from tfmulti.cluster import (
     from_hosts,
     on_this_host,
     own_gpus,
+    rendezvous,
     resolve,
 )
 from tfmulti.communication import Communication, check, installed_nccl
@@ -70,8 +72,9 @@ Examples:
   python -m tfmulti.run --experiment digits_vit --epochs 5
   python -m tfmulti.run --strategy mirrored train.py --its --own flags
 
-Exit code: 0 done; 2 wrong usage; else that of the training program, or
-128 + n where signal n ended it."""
+Exit code: 0 done; 2 wrong usage; 3 the workers did not find one another; 75
+pre-empted, start it again; else that of the training program, or 128 + n
+where signal n ended it."""
 
 FLAGS: tuple[flags.Flag, ...] = tuple(
     flags.Flag(group=group, name=name, kind=kind, value=value, help=text)
@@ -110,6 +113,9 @@ FLAGS: tuple[flags.Flag, ...] = tuple(
          "All workers by host or host:port, the same list on each of them."),
         (_WHERE, "worker_index", "whole", "N",
          "Which entry of --hosts this is, from 0. Default: this host's."),
+        (_WHERE, "rendezvous_timeout_s", "number", "SECONDS",
+         "Multiworker: how long workers wait for one another at the start. "
+         "Default: 300."),
         (_WHERE, "run_dir", "text", "DIR",
          "Folder for what the run leaves, of no other run. Default: "
          "runs/NAME-TIME."),
@@ -200,6 +206,7 @@ def _main(
     if mine != gpus.names:
         env = {**env, CUDA_VISIBLE_DEVICES: ",".join(mine)}
         gpus = dataclasses.replace(gpus, names=mine)
+    env = {**env, **_meeting(values["rendezvous_timeout_s"], cluster, env)}
     decision = launch.decide(request, cluster=cluster, gpus=gpus)
     claim = None
     if not values["dry_run"]:
@@ -250,6 +257,21 @@ def _cluster(
             allowed="a JSON object with cluster and task",
             remedy="Look at what sets TF_CONFIG.",
         ) from None
+
+
+def _meeting(
+    timeout_s: float | None, cluster: Cluster | None, env: Mapping[str, str]
+) -> dict[str, str]:
+    """Gives the variables by which the workers find one another."""
+    variables = {}
+    if timeout_s is not None:
+        rendezvous.check_timeout(str(timeout_s))
+        variables[rendezvous.TIMEOUT_VARIABLE] = str(timeout_s)
+    if not env.get(rendezvous.TOKEN_VARIABLE):
+        # Workers that start elsewhere can know only what all are told.
+        token = cluster.identity if cluster else secrets.token_hex(16)
+        variables[rendezvous.TOKEN_VARIABLE] = token
+    return variables
 
 
 def _request(

@@ -15,6 +15,10 @@ from tests.cluster import real_slurm
 
 pytestmark = pytest.mark.slow
 
+TRAIN = (
+    *(sys.executable, "-m", "tfmulti.run", "--run_dir", "run"),
+    *("--epochs", "1", "--steps_per_epoch", "2"),
+)
 PLAN = (sys.executable, "-m", "tfmulti.run", "--dry_run")
 
 
@@ -94,14 +98,43 @@ def test_two_jobs_at_once_share_no_port(slurm, tmp_path):
     assert len(set(used)) == 4
 
 
-def test_ranks_of_mpirun_agree(tmp_path):
+def trains(command, env, folder):
+    done = subprocess.run(
+        [*command, *TRAIN],
+        env=env | {"CUDA_VISIBLE_DEVICES": "-1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 x CPU, multiworker (2 workers x 1)" in done.stdout
+    assert (folder / "run" / "summary.json").exists()
+
+
+def test_a_step_of_slurm_trains(slurm, tmp_path):
+    trains(["srun", "-N2", "-n2"], slurm, tmp_path)
+
+
+@pytest.fixture
+def mpi_env():
+    """The environment for mpirun."""
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not installed (Debian: openmpi-bin)")
     env = {k: v for k, v in os.environ.items() if k != "TF_CONFIG"}
     for name in ("", "_CONFIRM"):
         env[f"OMPI_ALLOW_RUN_AS_ROOT{name}"] = "1"
-    found = plans(
-        ["mpirun", "--oversubscribe", "-np", "2"], env, tmp_path
-    )
+    return env
+
+
+MPIRUN = ("mpirun", "--oversubscribe", "-np", "2")
+
+
+def test_ranks_of_mpirun_agree(mpi_env, tmp_path):
+    found = plans(MPIRUN, mpi_env, tmp_path)
     check_agreement(found, 2)
     assert found[0]["cluster"]["source"] == "Open MPI"
+
+
+def test_ranks_of_mpirun_train(mpi_env, tmp_path):
+    trains(MPIRUN, mpi_env, tmp_path)

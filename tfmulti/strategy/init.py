@@ -22,6 +22,7 @@ from tfmulti.errors import UsageError
 from tfmulti.quiet import quiet_import
 from tfmulti.strategy.choose import Request, choose
 from tfmulti.strategy.devices import physical_gpus
+from tfmulti.strategy.joining import meeting, take_own_gpus
 from tfmulti.strategy.process import (
     Installed,
     install_request,
@@ -57,6 +58,8 @@ def init(
     Raises:
         UsageError: What is asked for is not there, contradicts an earlier
             call, or comes after TensorFlow was used.
+        RendezvousError: The workers have not found one another in time, or
+            do not agree.
     """
     _refuse(unknown)
     request = Request(
@@ -67,10 +70,13 @@ def init(
     before = installed()
     if before is not None:
         return _again(before, request)
+    cluster = resolve(os.environ)
+    take_own_gpus(cluster, os.environ)
     with quiet_import(os.environ):
         gpus = physical_gpus()
-    choice = choose(request, resolve(os.environ), gpus)
-    return install_request(choice, request).strategy
+    choice = choose(request, cluster, gpus)
+    with meeting(choice, request.communication, os.environ, say):
+        return install_request(choice, request).strategy
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:

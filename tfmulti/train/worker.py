@@ -5,6 +5,7 @@ and TF_CONFIG (where this worker stands). The order below matters: each step
 must be done before the next one starts TensorFlow a little further.
 
     environment   the job is read, the cluster resolved   no TensorFlow yet
+    rendezvous    the workers of the job find one another
     import        its messages on import are kept back
     devices       logical CPUs or GPUs, before any is used
     keras3        what Keras gets wrong under a strategy
@@ -13,12 +14,12 @@ must be done before the next one starts TensorFlow a little further.
 
 Ctrl-C ends it at once and in silence; a script gets it as Python gives it.
 
-Exit codes: 0 done; 2 a mistake that a person can mend, told in one line; 1 an
-exception, with its traceback; a script's own.
+Exit codes: those of `errors.py`; a script's own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -27,7 +28,7 @@ import time
 from collections.abc import Mapping
 
 from tfmulti import console
-from tfmulti.cluster import Cluster, resolve
+from tfmulti.cluster import Cluster, rendezvous, resolve
 from tfmulti.errors import TfmultiError
 from tfmulti.launch import child
 from tfmulti.launch.job import JOB_VARIABLE, Job
@@ -59,7 +60,12 @@ def main(env: Mapping[str, str]) -> int:
     try:
         job = Job.from_environment(env)
         cluster = resolve(env) if job.strategy == "multiworker" else None
-        return _run(job, cluster, env, start_s)
+        with contextlib.ExitStack() as stack:
+            if cluster is not None:
+                terms = rendezvous.settings(env, cluster, _facts(job))
+                meeting = rendezvous.met(cluster, terms, console.say)
+                stack.enter_context(meeting)
+            return _run(job, cluster, env, start_s)
     except TfmultiError as error:
         console.say(str(error))
         return error.exit_code
@@ -69,6 +75,22 @@ def main(env: Mapping[str, str]) -> int:
         place = f": {error.filename}" if error.filename else ""
         console.say(f"the system refused: {error.strerror}{place}.")
         return 2
+
+
+def _facts(job: Job) -> dict[str, str]:
+    """Gives what has to be equal on all workers of a job."""
+    # Paths, and a script's own arguments, may differ between hosts.
+    record = job.to_json()
+    shared = (
+        "workers",
+        "replicas_per_worker",
+        "device",
+        "communication",
+        "experiment",
+    )
+    return rendezvous.versions() | rendezvous.flat(
+        {name: record[name] for name in shared}, "job"
+    )
 
 
 def _run(
