@@ -249,14 +249,7 @@ def _cluster(
             allowed="--worker_index with --hosts",
             remedy="List all workers with --hosts.",
         )
-    try:
-        return resolve(env)
-    except RecursionError:
-        raise UsageError(
-            received="a TF_CONFIG that is nested too deeply",
-            allowed="a JSON object with cluster and task",
-            remedy="Look at what sets TF_CONFIG.",
-        ) from None
+    return resolve(env)
 
 
 def _meeting(

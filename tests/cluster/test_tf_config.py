@@ -103,7 +103,7 @@ WORKER_0 = {"type": "worker", "index": 0}
          "2 times"),
         ({"cluster": {"chief": ["a:1", "b:1"]},
           "task": {"type": "chief", "index": 0}}, "2 chiefs"),
-        ({"cluster": {"worker": []}, "task": WORKER_0}, "index 0"),
+        ({"cluster": {"worker": []}, "task": WORKER_0}, "no address"),
         ({"sparseCluster": TWO, "task": WORKER_0}, "enableDynamicWorker"),
     ],
 )

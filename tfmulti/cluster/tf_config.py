@@ -63,6 +63,10 @@ def from_tf_config(env: Mapping[str, str]) -> Cluster | None:
             f"a type that its cluster lists: {', '.join(sorted(kinds))}",
         )
     listed = chief if kind == "chief" else workers
+    if not listed:
+        _refuse(
+            f"with no address of type {kind!r}", "a list of host:port addresses"
+        )
     if not 0 <= index < len(listed):
         _refuse(
             f"with task index {index} of type {kind!r}",
@@ -85,6 +89,8 @@ def _parse(text: str) -> Mapping[str, Any]:
             f"that is not JSON ({error.msg} at character {error.pos})",
             f"JSON such as {_EXAMPLE}",
         )
+    except RecursionError:
+        _refuse("that is nested too deeply", f"JSON such as {_EXAMPLE}")
     if not isinstance(document, dict):
         _refuse(
             f"that is a JSON {type(document).__name__}",
