@@ -49,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if failed:
                 failures[f"{program.name} on {topology}"] = cell.where
             _row(program, topology, cell, failed, outcomes[program.name])
+        if options.json:
+            _write(options.json, table, failures)
     _print_table(chosen, options.topology, table)
     _print_failures(failures)
-    if options.json:
-        _write(options.json, table, failures)
     return 1 if failures else 0
 
 

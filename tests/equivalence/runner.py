@@ -11,6 +11,7 @@ Every wait has a deadline and no process outlives the call.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import socket
@@ -70,12 +71,14 @@ class Outcome:
     Attributes:
         results: The arrays of each worker; empty after a failure.
         failure: What went wrong, or "".
+        died: Whether the processes crashed or stood still in it.
         seconds: How long it took.
         cpu_seconds: Processor time of all workers together.
     """
 
     results: tuple[Arrays, ...] = ()
     failure: str = ""
+    died: bool = False
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
@@ -92,6 +95,7 @@ def run_topology(topology: str, names: Sequence[str]) -> dict[str, Outcome]:
     """
     chosen = TOPOLOGIES[topology]
     outcomes: dict[str, Outcome] = {}
+    died: set[str] = set()
     left = list(names)
     failed_starts = 0
     while left:
@@ -102,6 +106,11 @@ def run_topology(topology: str, names: Sequence[str]) -> dict[str, Outcome]:
             if failed_starts < STARTS:
                 continue
             found = {name: Outcome(failure=found) for name in left}
+        # TensorFlow's own crashes are rare: once is said, twice is a failure.
+        new = {n for n, o in found.items() if o.died} - died
+        for name in new:
+            print(f"again on {topology}: {name}\n{found.pop(name).failure}")
+        died |= new
         outcomes |= found
         left = [name for name in left if name not in found]
     return outcomes
@@ -124,14 +133,14 @@ def _run_once(
     for name in names:
         outcome = _collect(folder, topology.workers, name)
         if outcome is None:
-            outcome = Outcome(failure=f"never ended: {end}")
+            outcome = Outcome(failure=f"never ended: {end}", died=True)
             stops = True
         else:
             stops = topology.kind == "multiworker"
         found[name] = outcome
         if outcome.failure and stops:
             text = f"{_log(folder)}\n{end}\n{outcome.failure}"
-            found[name] = Outcome(failure=text)
+            found[name] = dataclasses.replace(outcome, failure=text)
             break
     return found
 
@@ -260,8 +269,10 @@ def _collect(folder: Path, workers: int, name: str) -> Outcome | None:
 
 
 def _log(folder: Path) -> str:
-    texts = [
-        f"{path.name}: {path.read_text(errors='replace')[-3000:]}"
-        for path in sorted(folder.glob("*.log"))
-    ]
+    texts = []
+    for path in sorted(folder.glob("*.log")):
+        # Python's list of extension modules would push its stacks out.
+        lines = path.read_text(errors="replace").splitlines()
+        kept = [line for line in lines if "Extension modules:" not in line]
+        texts.append(f"{path.name}: " + "\n".join(kept)[-3000:])
     return "\n".join(texts)
