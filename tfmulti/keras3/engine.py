@@ -71,7 +71,7 @@ class StepFunction:
         self._compiles = self._may_compile()
         self.read_logs = True
         self._execute = self._graph(self._execution)
-        self._execute_batch = self._graph(self._one_batch)
+        self._execute_batch = self._graph(self._bare_batch)
         self._finish = self._graph(self._global_logs)
 
     def _graph(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,6 +159,18 @@ class StepFunction:
             raw,
             expand_composites=True,
         )
+
+    def _bare_batch(self, element: Any) -> Any:
+        """Runs a batch that is no part of a pass: `train_on_batch`'s.
+
+        Nobody says when such batches end, and whoever reads the weights next
+        may do so on one worker alone: so state is made equal at once.
+        """
+        raw = self._one_batch(element)
+        drifting = state_lib.drifting(self._model)
+        if self._method == "train_step" and drifting:
+            self._strategy.run(lambda: state_lib.take_mean(drifting))
+        return raw
 
     def _one_batch(self, element: Any) -> Any:
         if not (isinstance(element, dict) and batches_lib.DATA in element):

@@ -10,6 +10,7 @@ import numpy as np
 from tests.equivalence import problems
 from tests.equivalence.outcome import state_of
 from tests.equivalence.program import Place, program
+from tests.equivalence.programs.models import MovingMean
 
 
 def _model(place: Place, **options: Any) -> keras.Model:
@@ -33,6 +34,23 @@ def train_uneven(place: Place) -> dict[str, Any]:
     model = _model(place)
     logs = [model.train_on_batch(x[:n], y[:n]) for n in (1, 5, 2, 7, 3)]
     return state_of(place, model) | {"logs": logs}
+
+
+@program("on batch/layer with state of its own, read at once", "A28")
+def own_state(place: Place) -> dict[str, Any]:
+    x, y = problems.regression(12)
+    with place.scope():
+        model = problems.compiled(
+            keras.Sequential(
+                [keras.Input((3,)), MovingMean(), keras.layers.Dense(1)]
+            )
+        )
+    found = {}
+    for n in (12, 5, 3):
+        model.train_on_batch(x[:n], y[:n])
+        for i, value in enumerate(model.get_weights()):
+            found[f"after {n}/{i}"] = value
+    return found
 
 
 @program("on batch/train with sample weights")
