@@ -233,3 +233,26 @@ def test_sums_of_mixed_dtypes_and_sparse_values(two):
 
     got = [v.values[1].numpy().tolist() for v in sums()]
     assert got == [[2, 2], [4, 4, 4], [[0, 0], [2, 2], [0, 0], [0, 0]], 6]
+
+
+def test_the_unseeded_generator_moves_to_the_strategy_that_draws(two, three):
+    import keras
+    import tensorflow as tf
+
+    from tfmulti.keras3 import randomness
+
+    keras.utils.set_random_seed(3)
+    states = []
+    for strategy in (two, three, two):
+        randomness.global_generator_in(strategy)
+        state = randomness.capture_state()
+
+        def draw(state=state):
+            with randomness.shared_state(state):
+                return keras.random.normal((2,))
+
+        tf.function(lambda s=strategy, d=draw: s.run(d))()
+        generator = keras.src.random.seed_generator.global_seed_generator()
+        states.append(generator.state.numpy().tolist())
+    # It goes on where it was, and never begins again.
+    assert states[0] != states[1] != states[2] != states[0]

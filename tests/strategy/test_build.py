@@ -33,7 +33,7 @@ def test_too_few_devices_once_tensorflow_was_used_is_one_message(devices):
     from tfmulti.strategy import configure_devices
 
     tf.config.list_logical_devices()
-    with pytest.raises(UsageError, match="fixed 4 CPU device"):
+    with pytest.raises(UsageError, match="fixed 4 CPUs"):
         configure_devices("CPU", 5)
 
 

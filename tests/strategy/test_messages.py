@@ -169,7 +169,7 @@ def test_workers_whose_models_differ_in_shape():
         "another member in the group expected shape [4,4]. This is likely ..."
     )
     assert told is not None
-    assert "of shape [4,3], another has [4,4]" in str(told)
+    assert "of shape [4,3] on one worker, [4,4] on another" in str(told)
     assert "same model" in str(told)
 
 

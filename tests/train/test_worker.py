@@ -99,7 +99,8 @@ def test_an_experiment_shows_its_run_and_nothing_else(tmp_path: Path):
     assert done.code == 0, done.err
     (note,) = done.err.splitlines()
     assert note.startswith(EMULATION)
-    first, digits, blank, *table = done.out.splitlines()
+    data, first, digits, blank, *table = done.out.splitlines()
+    assert data.startswith("data: UCI Optical Recognition")
     assert first.startswith("epoch 1/1 · step 31 · ")
     assert digits.startswith("weights sha256 ")
     assert not blank and table[0].split() == ["experiment", "digits_cnn"]

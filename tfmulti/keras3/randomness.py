@@ -54,12 +54,12 @@ def independent_next(original: Callable[..., Any]) -> Callable[..., Any]:
 def global_generator_in(strategy: tf.distribute.Strategy) -> None:
     """Makes Keras's unseeded generator one whose state all replicas hold.
 
-    One that exists already outside the strategy's scope is made again inside
-    it, with the state that it has.
+    One that exists already, outside the strategy's scope or in that of
+    another strategy, is made again inside it, with the state that it has.
     """
     name = seed_generator.GLOBAL_SEED_GENERATOR
     existing = global_state.get_global_attribute(name)
-    if existing is not None and _is_distributed(existing.state.value):
+    if existing is not None and _belongs_to(existing.state.value, strategy):
         return
     state = None if existing is None else existing.state.numpy()
     with strategy.scope():
@@ -92,6 +92,12 @@ def shared_state(state: dict[str, Any]) -> Iterator[None]:
     finally:
         tracker.__dict__.clear()
         tracker.__dict__.update(before)
+
+
+def _belongs_to(variable: Any, strategy: tf.distribute.Strategy) -> bool:
+    return _is_distributed(variable) and (
+        variable.distribute_strategy is strategy
+    )
 
 
 def _is_distributed(variable: Any) -> bool:
