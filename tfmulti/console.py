@@ -17,14 +17,17 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TextIO
 
-from tfmulti.errors import TfmultiError
+from tfmulti.errors import SIGNALLED, TfmultiError
 
-BROKEN_PIPE = 128 + 13
-ENDINGS = {signal.SIGINT: "interrupted", signal.SIGTERM: "told to end"}
+BROKEN_PIPE = SIGNALLED + signal.SIGPIPE
+ENDINGS: Mapping[int, str] = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "told to end",
+}
 
 
 def say(line: str) -> None:
@@ -91,7 +94,7 @@ def guarded(work: Callable[[], int]) -> int:
 def _end(signum: int, frame: FrameType | None) -> None:
     with contextlib.suppress(OSError):
         os.write(2, f"tfmulti: {ENDINGS[signal.Signals(signum)]}\n".encode())
-    os._exit(128 + signum)
+    os._exit(SIGNALLED + signum)
 
 
 def _discard(stream: TextIO) -> None:

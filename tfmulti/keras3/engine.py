@@ -128,7 +128,7 @@ class StepFunction:
         step = if_more if endless else (lambda raw: (True, one()))
         if tf.executing_eagerly():
             return _eager_loop(step, int(count))
-        return _graph_loop(step, count, self._zeros(iterator, foreign))
+        return _graph_loop(step, count, self._zeros(iterator))
 
     def _next(self, iterator: Any) -> Any:
         return batches_lib.next_parts(self._strategy, iterator)
@@ -142,7 +142,7 @@ class StepFunction:
         more = batches_lib.first_of(element[batches_lib.MORE])
         return more, lambda: element
 
-    def _zeros(self, iterator: Any, foreign: bool) -> Any:
+    def _zeros(self, iterator: Any) -> Any:
         """Gives raw logs of zeros, for loops want their structure first.
 
         Keras's own steps have no raw logs. A person's step is traced once

@@ -25,6 +25,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tfmulti.errors import SIGNALLED
+
 _PR_SET_PDEATHSIG = 1
 
 Popen = Callable[..., "subprocess.Popen[bytes]"]
@@ -90,7 +92,7 @@ def send(process: subprocess.Popen[bytes], signum: int, alone: bool) -> None:
 
 def exit_code(returncode: int) -> int:
     """Gives the shell's exit code: 128 + n for death by signal n."""
-    return 128 - returncode if returncode < 0 else returncode
+    return SIGNALLED - returncode if returncode < 0 else returncode
 
 
 def describe(returncode: int) -> str:

@@ -25,6 +25,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 
+from tfmulti import console
+from tfmulti.errors import SIGNALLED
 from tfmulti.launch import child
 from tfmulti.launch.plan import LaunchPlan
 from tfmulti.launch.worker import RunningWorker
@@ -40,8 +42,7 @@ _POLL_S = 0.05
 _READ_BYTES = 1 << 16
 # The signals that end the launcher, and how that is said.
 ENDINGS: Mapping[int, str] = {
-    signal.SIGINT: "interrupted",
-    signal.SIGTERM: "told to end",
+    **console.ENDINGS,
     signal.SIGHUP: "the terminal has gone",
 }
 
@@ -222,7 +223,7 @@ def run(
         for line in _explain(launcher):
             say(line)
     code = _code(launcher)
-    if launcher.signals and code == 128 + launcher.signals[0]:
+    if launcher.signals and code == SIGNALLED + launcher.signals[0]:
         say(ENDINGS[launcher.signals[0]])
     return code
 
@@ -236,7 +237,7 @@ def _code(launcher: _Launcher) -> int:
     told_to_end = launcher.signals and codes[0] == -signal.SIGKILL
     if len(codes) == 1 and not told_to_end:
         return child.exit_code(codes[0])
-    return 128 + launcher.signals[0]
+    return SIGNALLED + launcher.signals[0]
 
 
 def _explain(launcher: _Launcher) -> Iterator[str]:

@@ -127,16 +127,6 @@ _MISUSES = (
         remedy="Call strategy.run(step, args=(next(iterator),)).",
     ),
     _Misuse(
-        pattern=r"Shape mismatch in the collective instance.*?expected shape "
-        r"(?P<one>\[[\d,]*\]) but another member in the group expected shape "
-        r"(?P<other>\[[\d,]*\])",
-        received="workers that differ: where one has a value of shape {one}, "
-        "another has {other}",
-        allowed="the same model, data and calls on every worker",
-        remedy="Let nothing in the model depend on the worker, its files or "
-        "its clock.",
-    ),
-    _Misuse(
         pattern=r"Collective ops is aborted by: .*?(?:Connection reset by peer"
         r"|Socket closed|Broken pipe|failed to connect to all addresses)",
         received="a worker that has left while this one trains with it",

@@ -18,11 +18,14 @@ from __future__ import annotations
 import io
 import os
 import runpy
+import signal
 import sys
 import types
 from collections.abc import Callable, Sequence
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+from tfmulti.errors import SIGNALLED
+
+INTERRUPTED = SIGNALLED + signal.SIGINT
 OUR_FILES = (__file__, runpy.__file__, "<frozen runpy>")
 
 
